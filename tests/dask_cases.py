@@ -13,11 +13,12 @@ import pytest
 from mipfs.result.result import Result
 
 
-def start(count: int = 2) -> Any:
-    """A client of a cluster of its own, of processes with one thread each."""
+def start(count: int = 2, within: bool = False) -> Any:
+    """A client of a cluster of its own, of processes with one thread each, or of threads of this process."""
     from distributed import Client
 
-    return Client(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0")
+    where = {"protocol": "tcp"} if within else {}
+    return Client(n_workers=count, threads_per_worker=1, processes=not within, dashboard_address=":0", **where)
 
 
 def document(result: Result, folder: Path) -> dict[str, Any]:

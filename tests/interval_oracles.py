@@ -195,8 +195,8 @@ class Svm:
         largest = np.abs(G.real).max(axis=0, initial=0.0)
         unit = np.where(largest > 0, 2.0 ** -np.floor(np.log2(np.where(largest > 0, largest, 1.0))), 1.0)
         P = np.append(unit[: len(at)] ** 2, np.zeros(free)).astype(complex)
-        arrays = (G * unit, h, P, q * unit, c)
-        return (*(arrays if double else tuple(np.ascontiguousarray(a.real) for a in arrays)), unit)
+        arrays = (G * unit, h, P, q * unit, c)  # in one layout, for which there is machine code
+        return (*(np.ascontiguousarray(a if double else a.real) for a in arrays), unit)
 
     def _point(self, chosen: Chosen, double: bool) -> tuple[Any, Any]:
         """(w, b) and alpha that an interior point ends with (Newton's method for the logistic loss)."""

@@ -13,12 +13,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numba.core import caching, config, ir
-from numba.core.registry import cpu_target
+from numba.core import caching, config
 
-from mipfs.compiled import Cache, compiled, kept
+from mipfs.compiled import compiled, kept
 
 RUN = """
 import numpy as np
@@ -183,35 +181,3 @@ def test_a_file_that_is_not_whole_is_compiled_anew(fresh: Path) -> None:
     for path in folder.glob("*.nbi"):
         path.write_bytes(b"")
     assert compiled()(_twice)(3.0) == 6.0
-
-
-@compiled()
-def _share(x, y):  # type: ignore[no-untyped-def]
-    return x / y
-
-
-@compiled()
-def _shares(x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(x.size):
-        total += _share(x[i], y[i])
-    return total
-
-
-def test_a_kernel_that_another_calls_is_linked_into_it_and_compiled_when_python_calls_it(fresh: Path) -> None:
-    for kernel in (_share, _shares):
-        kernel._cache = Cache(kernel.py_func)
-    x, y = np.array([1.0, 2.0]), np.array([2.0, 4.0])
-    assert _shares(x, y) == 1.0
-    assert not _share.signatures or not _share._inner.symmetric_difference(_share.overloads)
-    with pytest.raises(ZeroDivisionError):
-        _shares(x, np.zeros(2))
-    assert _share(1.0, 4.0) == 0.25
-    assert not _share._inner
-    assert _shares(x, y) == 1.0
-    with pytest.raises(ZeroDivisionError):
-        _share(1.0, 0.0)
-    target = cpu_target.target_context
-    assert "get_executable" not in vars(target)
-    assert not {"_library_class", "set_env"} & set(vars(target.codegen()))
-    assert "__deepcopy__" not in vars(ir.Scope)

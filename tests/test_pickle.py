@@ -53,7 +53,7 @@ def test_a_problem_and_its_result_after_the_solve(driver: str, loss: str, rows: 
         pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
     made = problem(loss, rows)
     result = mipfs.solve(made, driver)
-    for copied in COPIES:
+    for copied in COPIES if driver != "monolithic" else COPIES[:1]:  # a process for each
         again = copied(result)
         assert again.to_json() == result.to_json()
         if result.claim is not None:

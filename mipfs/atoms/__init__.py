@@ -48,6 +48,8 @@ class Columns:
 
 def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
     """Columns (k,) of which some may stand twice, each once, with the sums of their weights; else as they are."""
+    if np.all(ids[1:] > ids[:-1]):
+        return ids, w
     distinct, place = np.unique(ids, return_inverse=True)
     if distinct.size == ids.size:
         return ids, w

@@ -7,6 +7,8 @@ A node that is screened up to a level proves that level at most; the level at wh
 
 from __future__ import annotations
 
+import math
+
 from mipfs.check import derived
 from mipfs.check.bounded import Bounded
 from mipfs.check.dual_vectors import Duals
@@ -29,7 +31,8 @@ def beside(
     level: float,
 ) -> dict[str, float]:
     """What a report says of it, of weights with other bounds than signs."""
-    if not isinstance(statement.regulariser, Bounded) or statement.regulariser.is_homogeneous:
+    term = statement.regulariser
+    if not isinstance(term, Bounded) or term.is_homogeneous or not math.isfinite(level):
         return {}
     return {"bound_without_box": bound_without(document, arrays, data, reading, level)}
 

@@ -106,13 +106,17 @@ class Cache(caching._Cache):
             return any(self._key(types, target) in file._load_index() for file in self.files())
         return False
 
-    def _key(self, types: Any, target: Any) -> Any:
-        return types, target.codegen().magic_tuple(), is_for_another()
+    def _key(self, types: Any, target: Any, is_linked: bool | None = None) -> Any:
+        return types, target.codegen().magic_tuple(), is_for_another() if is_linked is None else is_linked
 
-    def _found(self, types: Any, target: Any) -> Any:
+    def to_link(self, types: Any, target: Any) -> Any:
+        """The code for arguments of these types that was made to be linked; None where none is kept."""
+        return self._found(types, target, is_linked=True)
+
+    def _found(self, types: Any, target: Any, is_linked: bool | None = None) -> Any:
         for file in self.files():
             try:
-                reduced = file.load(self._key(types, target))
+                reduced = file.load(self._key(types, target, is_linked))
                 if reduced is not None:
                     return CompileResult._rebuild(target, *reduced)
             except (OSError, *BROKEN) as error:

@@ -4,7 +4,8 @@
 numba optimises and emits every function for itself, with all that it calls, and then again inside each of its callers;
 of some 180 functions on the way to a first answer a dozen are entered from Python. Here a function that is met while a
 kernel is compiled gets no wrapper for Python and is not emitted: the one that was entered is optimised as a whole,
-once, with all that it calls. A kernel that is called from Python later is compiled then as numba would.
+once, with all that it calls. A kernel that is called from Python later gets its wrapper then, around the code that was
+linked.
 
 This holds while a kernel is compiled, under numba's lock; what other packages compile is left as it is. It rests on
 how numba is made inside: with a version of it that was not tried, kernels are compiled as numba does it, which takes
@@ -13,22 +14,26 @@ longer and gives the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numba
 from numba import _dynfunc
-from numba.core import codegen, dispatcher, ir, sigutils
+from numba.core import codegen, dispatcher, sigutils
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.environment import lookup_environment
+from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
+
+from mipfs.compiled.shortcuts import replaced, shortcuts
 
 TRIED = ((0, 68),)
 """Versions of numba that this was tried with."""
 LINKS = numba.version_info.short in TRIED
-ENVIRONMENT = "_ZN08NumbaEnv"
-"""How numba names the global variables that point to a function's Python objects, set once code is emitted."""
+ENVIRONMENT, WRAPPED = "_ZN08NumbaEnv", "_wrapped"
+"""How numba names the global variables that point to a function's Python objects, set once code is emitted; and what we
+add for a wrapper's."""
 
 
 class Linked(codegen.JITCodeLibrary):
@@ -42,15 +47,13 @@ class Linked(codegen.JITCodeLibrary):
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()  # code that holds addresses of this process is not kept
         self._finalized = True
 
     def has(self, name: str) -> bool:
         """Whether a function of that name is defined here."""
         self._ensure_finalized()
-        try:
-            return self._is_emitted or not self._final_module.get_function(name).is_declaration
-        except NameError:
-            return False
+        return self._is_emitted or _defines(self, name)
 
     def emit(self) -> None:
         """Optimise and make machine code, unless that was done."""
@@ -82,6 +85,14 @@ class Linked(codegen.JITCodeLibrary):
     def serialize_using_object_code(self) -> tuple[Any, ...]:
         kept = super().serialize_using_object_code if self._is_emitted else super().serialize_using_bitcode
         return tuple(kept())
+
+
+def _defines(library: Any, name: str) -> bool:
+    """Whether a function of that name stands in the code of a library."""
+    try:
+        return not library._final_module.get_function(name).is_declaration
+    except NameError:
+        return False
 
 
 class _Compiling:
@@ -117,7 +128,7 @@ def _linking() -> Iterator[None]:
     """What numba compiles is `Linked`."""
     target = cpu_target.target_context
     maker = target.codegen()
-    executable, set_env = target.get_executable, maker.set_env
+    executable, callback, set_env = target.get_executable, target.create_cfunc_wrapper, maker.set_env
 
     def executable_where_entered(library: Any, described: Any, environment: Any) -> Any:
         if not isinstance(library, Linked) or library.has(described.llvm_cpython_wrapper_name):
@@ -129,21 +140,56 @@ def _linking() -> Iterator[None]:
         if maker._engine.get_global_value_address(name):
             set_env(name, environment)
 
-    def shared(scope: Any, _memo: Any) -> Any:
-        return scope  # a function that is inlined copies its scope for every block: a tenth of the time
+    def callback_where_entered(library: Any, described: Any, *more: Any) -> None:
+        if _defines(library, described.llvm_cpython_wrapper_name):  # what numba calls itself gets neither
+            callback(library, described, *more)
 
-    maker._library_class = Linked
-    target.get_executable = executable_where_entered
-    maker.set_env = set_where_emitted
-    ir.Scope.__deepcopy__ = shared
-    try:
+    with (
+        shortcuts(),
+        replaced(maker, _library_class=Linked, set_env=set_where_emitted),
+        replaced(target, get_executable=executable_where_entered, create_cfunc_wrapper=callback_where_entered),
+    ):
         yield
-    finally:
-        del maker._library_class, target.get_executable, maker.set_env, ir.Scope.__deepcopy__
+
+
+def entered(made: Any, options: Any) -> Any:
+    """Code that was made to be linked, with a wrapper for Python around it: nothing is typed or lowered again.
+
+    What the wrapper holds of Python has a name of its own, for the code that is linked elsewhere is without it.
+
+    Parameters
+    ----------
+    made : numba's CompileResult, without a wrapper
+    options : what the kernel is declared with
+    """
+    target, described = made.target_context.subtarget(enable_nrt=True), copy(made.fndesc)
+    described.env_name += WRAPPED
+    library = target.codegen().create_library(described.qualname)
+    library.enable_object_caching()
+    library.add_linking_library(made.library)
+    held = Environment.from_fndesc(described)
+    target.create_cpython_wrapper(library, described, held, None, options.get("nogil", False))
+    library.finalize()
+    library._final_module.get_function(described.llvm_func_name).linkage = "external"  # its address is asked for
+    function = target.get_executable(library, described, held)
+    target.insert_user_function(function, described, [library])
+    kept = (made.environment, *(made.referenced_envs or ()))
+    return made._replace(
+        library=library, entry_point=function, fndesc=described, environment=held, metadata={}, referenced_envs=kept
+    )
 
 
 class _Compiler(dispatcher._FunctionCompiler):
     """Without wrappers that nobody calls."""
+
+    linked: Callable[[Any], Any]
+    """The code for arguments that was made to be linked; None where there is none."""
+
+    def compile(self, args: Any, return_type: Any) -> Any:
+        made = None if is_for_another() or not LINKS else self.linked(args)
+        if made is None or return_type not in (None, made.signature.return_type):
+            return super().compile(args, return_type)
+        return entered(made, self.targetoptions)
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_cfunc_wrapper = True
@@ -158,18 +204,32 @@ class Kernel(dispatcher.Dispatcher):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        self._inner = set[Any]()
+        self._inner = dict[Any, Any]()
+        self._entering: Any = None
+        self._left: list[Any] = []  # what callers hold of Python by its address, of code that was here before
         made = self._compiler
         self._compiler = _Compiler(made.py_func, made.targetdescr, made.targetoptions, made.locals, made.pipeline_class)
+        self._compiler.linked = self._linked
+
+    def _linked(self, args: Any) -> Any:
+        if self._entering is None and hasattr(self._cache, "to_link"):
+            return self._cache.to_link(args, self.targetctx)
+        return self._entering
 
     def compile(self, sig: Any) -> Any:
         """Compile for the types of a signature, or find the code kept."""
         with global_compiler_lock, _compiling():
             args, _ = sigutils.normalize_signature(sig)
-            if args in self._inner and not is_for_another():
-                self._inner.discard(args)
+            if is_for_another():
+                return super().compile(sig)
+            self._entering = self._inner.pop(args, None)
+            if self._entering is not None:
+                self._left.append(self._entering.environment)
                 del self.overloads[args]
-            return super().compile(sig)
+            try:
+                return super().compile(sig)
+            finally:
+                self._entering = None
 
     def add_overload(self, made: Any) -> None:
         """Take up code; Python may call what has a wrapper for it."""
@@ -178,4 +238,4 @@ class Kernel(dispatcher.Dispatcher):
             return
         args = tuple(made.signature.args)
         self.overloads[args] = made
-        self._inner.add(args)
+        self._inner[args] = made

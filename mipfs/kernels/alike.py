@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.vectors import copy_to
 
 
 @compiled()
@@ -47,7 +48,8 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
             if when[at] != j + 1:
                 if count == room:
                     more, parent_more = np.zeros(2 * room, np.int64), np.empty(2 * room, np.int32)
-                    more[:room], parent_more[:room] = held, parent
+                    copy_to(held, more)
+                    copy_to(parent, parent_more)
                     held, parent, room = more, parent_more, 2 * room
                 parent[count] = parent[k]
                 of[at], what[at], when[at], to[at] = k, x, j + 1, count

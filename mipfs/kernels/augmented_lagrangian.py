@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
 from mipfs.kernels.newton import (
     FLAT,
     ROWS_PER_BLOCK,
@@ -346,25 +347,30 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     pace : Pace
     work : (7, n + d) scratch
     """
-    at = iterate_of(given, u, alpha, state, work)
+    own = iterate_of(given, u, alpha, state, work)
+    at = lent(own)
     n, last = alpha.size, state[2] + pace.steps
     primal, gap = first_values(at)
     target = max(6 * u.size + 64, n // 10) if pace.shrink else n
     while state[2] < last:
         at.curve[:] = state[0]  # ψ_i'' = ρ wherever 0 < β_i < c_i
         before, seen, count = state[2], -1, put_aside(at, target)
-        while seen != count:
+        goes_on = True
+        while goes_on and seen != count:
             seen = count
             # Inexact minimisation: to a share of the gap that the last multipliers left.
-            if not minimise(at, at.rows[:count], max(0.1 * gap, 0.2 * pace.tol * primal), last):
-                return
-            count = take_back(at, count)
+            goes_on = minimise(at, at.rows[:count], max(0.1 * gap, 0.2 * pace.tol * primal), last)
+            if goes_on:
+                count = take_back(at, count)
+        if not goes_on:
+            break
         primal, dual, gap, slack = take_over(at, at.rows[:count])
         if gap + slack <= pace.tol * max(primal, 1e-300) or dual - slack >= pace.until:
             state[1] = 1.0
-            return
+            break
         if state[2] - before <= EASY_STEPS:
             state[0] *= pace.grow
         elif state[2] - before > HARD_STEPS:
             state[0] /= pace.grow
         target = max(6 * u.size + 64, n // 10)
+    held(own)

@@ -15,13 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
-from mipfs.kernels.vectors import add_to, copy_to, product
+from mipfs.kernels.vectors import add_to, copy_to, place, product
 from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
@@ -215,11 +216,12 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
-    path = begin(Z, samples, in_play, goal, point, state)
+    room = begin(Z, samples, in_play, goal, point, state)
+    path = lent(room)
     while True:
         look(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
-            return
+            break
         if samples.loss.is_smoothed:
             let_go(goal.steering, point, path, state)
         mu = threshold_level(path.tau, in_play.penalty, in_play.forced)
@@ -230,14 +232,17 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
             state.steps += 1
             state.moved = 0
             continue
-        face = face_of(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
+        own = face_of(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
+        face = lent(own)
         for i in path.listed[: state.listed]:
             path.kept[i] = 0.0
         state.listed = 0
         minimise(Z, samples, in_play, goal, point, path, face, state)
-        point.w[face.ids] = face.w
+        place(face.w, face.ids, point.w)
+        held(own)
         if state.why > 0:
-            return
+            break
+    held(room)
 
 
 @compiled(nogil=True, inline="always")
@@ -366,7 +371,7 @@ def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignor
 
     One whose fate is merely clear goes on until the minimisation ends: its children begin there.
     """
-    point.w[face.ids] = face.w
+    place(face.w, face.ids, point.w)
     judge(samples, in_play, goal, point, path, state)
     if state.why == CLEAR:
         state.why = 0

@@ -235,10 +235,14 @@ def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped
                 S = R.copy()
                 for r in range(count):
                     if curve[r] < 0.0:
-                        S[:, r] = -S[:, r]
+                        for t in range(size):
+                            S[t, r] = -R[t, r]
             for low in range(0, size, TILE_ROWS):  # the lower triangle in tiles, then its mirror image
                 high = min(low + TILE_ROWS, size)
-                H[low:high, :high] += np.dot(S[low:high], R[:high].T)
+                tile = np.dot(S[low:high], R[:high].T)
+                for a in range(low, high):
+                    for b in range(high):
+                        H[a, b] += tile[a - low, b]
             for a in range(size):
                 for b in range(a):
                     H[b, a] = H[a, b]

@@ -78,8 +78,9 @@ def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
         for i in range(n):
             if surplus == 0:
                 return
-            inside = top.size == 0 or whole[i] < np.floor(top[i] * unit)
-            if y[i] * sign > 0.0 and whole[i] > 0 and (inside or sweep == 1):
+            if y[i] * sign > 0.0 and whole[i] > 0:
+                if sweep == 0 and top.size > 0 and whole[i] >= np.floor(top[i] * unit):
+                    continue
                 step = min(surplus, whole[i])
                 whole[i] -= step
                 surplus -= step
@@ -124,41 +125,67 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     `weighted`: the tops differ from sample to sample, and an entry at its own top is not written out.
     """
     n = whole.size
-    level, count = np.int64(-1), 0
+    rows = np.empty(n, np.int64)
+    unit, level, count = 2.0**q, np.int64(-1), 0
     if not weighted:
         level = np.int64(0)
         for i in range(n):
             level = max(level, whole[i])
-    unit, most = 2.0**q, np.int64(0)
-    flags = at + (n + 7) // 8
-    for i in range(at, flags):
-        out[i] = 0
-    for i in range(n):
-        if whole[i] != 0:
-            out[at + i // 8] |= np.uint8(128 >> (i % 8))
-            count += 1
-    end = flags + (count + 7) // 8
-    for i in range(flags, end):
-        out[i] = 0
-    place = 0
-    for i in range(n):
-        if whole[i] != 0:
-            # An entry at its limit (its own top, or the largest entry) is marked by a bit; others take `width` bytes.
-            limit = np.int64(min(np.floor(top[i] * unit), 2.0**53)) if weighted else level
-            if whole[i] == limit:
-                out[flags + place // 8] |= np.uint8(128 >> (place % 8))
-            else:
-                most = max(most, whole[i])
-            place += 1
+    # A bit for every sample, 1 where the entry is not zero; `rows` are those entries.
+    for low in range(0, n, 8):
+        byte = 0
+        for i in range(low, low + 8):
+            byte *= 2
+            if i < n:
+                byte += whole[i] != 0
+                rows[count] = i
+                count += whole[i] != 0
+        out[at + low // 8] = byte
+    end = at + (n + 7) // 8
+    # A bit for every such entry, 1 where it is at its limit (its own top, or the largest entry); `rows` are the others.
+    most, others = np.int64(0), 0
+    for low in range(0, count, 8):
+        byte = 0
+        for r in range(low, low + 8):
+            byte *= 2
+            if r < count:
+                i = rows[r]
+                limit = np.int64(min(np.floor(top[i] * unit), 2.0**53)) if weighted else level
+                byte += whole[i] == limit
+                rows[others] = i
+                others += whole[i] != limit
+                most = max(most, whole[i] if whole[i] != limit else np.int64(0))
+        out[end] = byte
+        end += 1
     width = 0
     while most >> (8 * width) > 0:
         width += 1
-    place = 0
-    for i in range(n):
-        if whole[i] != 0:
-            if not out[flags + place // 8] & np.uint8(128 >> (place % 8)):
-                for b in range(width):
-                    out[end] = np.uint8((whole[i] >> (8 * b)) & 255)
-                    end += 1
-            place += 1
+    for i in rows[:others]:
+        for b in range(width):
+            out[end] = np.uint8((whole[i] >> (8 * b)) & 255)
+            end += 1
     return end, level, width
+
+
+@compiled(nogil=True)
+def unpack(data, level, width, ends, out):  # type: ignore[no-untyped-def]
+    """Read what `pack` wrote, k (n,) to `out`; ends (n,) k of an entry at its top, or (0,) where that is the level."""
+    n = out.size
+    count = 0
+    for i in range(n):
+        out[i] = (data[i // 8] >> (7 - i % 8)) & 1
+        count += out[i]
+    place = 8 * ((n + 7) // 8)
+    end = place // 8 + (count + 7) // 8
+    for i in range(n):
+        if out[i] == 0:
+            continue
+        if (data[place // 8] >> (7 - place % 8)) & 1:
+            out[i] = ends[i] if ends.size > 0 else level
+        else:
+            value = np.int64(0)
+            for b in range(width):
+                value |= np.int64(data[end]) << (8 * b)
+                end += 1
+            out[i] = value
+        place += 1

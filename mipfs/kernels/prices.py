@@ -263,7 +263,9 @@ def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def
         if fractional[r]:
             tau = length / sigma[J[r]]
             bend[r] = length / max(tau**3, 1e-300)
-            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
+            slope = np.sign(w[J[r]]) / max(tau, 1e-300)
+            for a in range(A.shape[0]):
+                G[a, r] = slope * A[a, r]
         elif J[r] >= relaxed.forced:
             stiff[r] = inner / max(length, 1e-12) ** 2
     return G, bend, stiff

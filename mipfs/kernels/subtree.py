@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import lent
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import pack
 from mipfs.kernels.node import enter, place_to_split, solve
@@ -34,6 +35,7 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
     steps, alive, samples, grid, sides, limits, pieces, work : as in `mipfs.kernels.structures`
         limits (B,), and the arrays of `pieces` have a leading axis
     """
+    alive, samples, grid, sides, pieces, work = lent((alive, samples, grid, sides, pieces, work))
     for of in range(limits.size):
         copy_to(work.first[of], work.alphas[0])
         explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work)

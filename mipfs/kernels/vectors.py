@@ -13,6 +13,13 @@ def copy_to(values, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def place(values, at, out):  # type: ignore[no-untyped-def]
+    """out[at] = values, (m,) both."""
+    for i in range(at.size):
+        out[at[i]] = values[i]
+
+
+@compiled(nogil=True)
 def add_to(scale, values, out):  # type: ignore[no-untyped-def]
     """out += scale·values, (n,) both."""
     for i in range(values.size):

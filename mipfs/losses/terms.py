@@ -97,4 +97,4 @@ class Terms:
 def to_boundary(x: Array, d: Array) -> float:
     """The largest step at which x + step·d ≥ 0."""
     falls = d < 0.0
-    return float(np.min(x[falls] / -d[falls])) if falls.any() else np.inf
+    return float(np.minimum.reduce(x[falls] / -d[falls], initial=np.inf))

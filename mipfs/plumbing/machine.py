@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,14 +23,23 @@ class _Blas:
         self.lock = threading.Lock()
         self.count = 0
         self.before: Any = None
+        self.libraries: Any = None
+        self.imports = 0
 
     def begin(self) -> None:
-        from threadpoolctl import threadpool_limits
-
         with self.lock:
             if self.count == 0:
-                self.before = threadpool_limits(limits=1, user_api="blas")
+                self.before = self.found().limit(limits=1, user_api="blas")
             self.count += 1
+
+    def found(self) -> Any:
+        """The libraries of the process, looked for again where something was imported since: that takes 2 ms."""
+        from threadpoolctl import ThreadpoolController
+
+        if self.libraries is None or self.imports != len(sys.modules):
+            self.libraries = ThreadpoolController()
+            self.imports = len(sys.modules)
+        return self.libraries
 
     def end(self) -> None:
         with self.lock:

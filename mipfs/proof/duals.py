@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.readers.duals import WIDEST, unpacked
+from mipfs.readers.duals import WIDEST
 
 
 class DualStore:
@@ -107,9 +107,19 @@ class DualStore:
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""
+        from mipfs.kernels.earned import unpack
+
         data = np.frombuffer(bytes(self._bytes[self._start[index] : self._start[index + 1]]), dtype=np.uint8)
         q = self._q[index]
-        return unpacked(data, self.n_samples, q, self._level[index], self._width[index], self._top), q
+        k = np.empty(self.n_samples, dtype=np.int64)
+        unpack(data, self._level[index], self._width[index], self._ends(q), k)
+        return k, q
+
+    def _ends(self, q: int) -> Integers:
+        """k of entries at the top of their box on the grid 2^−q, (n,), or (0,) where `level` says it."""
+        if self._top is None:
+            return np.empty(0, dtype=np.int64)
+        return np.asarray(np.minimum(np.floor(np.ldexp(self._top, q)), float(WIDEST)), dtype=np.int64)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The store as plain arrays, for the sidecar."""

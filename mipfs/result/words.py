@@ -151,7 +151,9 @@ def bounds_in_words(result: Result) -> list[str]:
     lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
     lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
     if given:
-        lines += [f"Bounds on the weights: {_listed(given)}.", UNSAID]
+        lines.append(f"Bounds on the weights: {_listed(given)}.")
+    if any(end for ends in others.values() for end in ends):
+        lines.append(UNSAID)
     return lines
 
 

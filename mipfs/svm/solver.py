@@ -7,6 +7,7 @@ A loss adds the minimisation itself (`Solver.minimise`).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -249,11 +250,10 @@ class Solver(ABC):
 
     def _centred(self, m: Array) -> tuple[float, float]:
         """The least margin once both classes have the same, of margins m (n,), and how far b moves for that."""
-        least = float(m.min())
-        if not self.bias:
-            return least, 0.0
-        ends = [float(m[members].min(initial=np.inf)) for members in self._classes]
-        return (0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])) if np.all(np.isfinite(ends)) else (least, 0.0)
+        first, second = (float(np.minimum.reduce(m[members], initial=np.inf)) for members in self._classes)
+        if self.bias and math.isfinite(first) and math.isfinite(second):
+            return 0.5 * (first + second), 0.5 * (second - first)
+        return float(m.min()), 0.0
 
     def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
         """The factor that lifts all margins of (w, b), of which `least` is the least, to 1, and what they are off by.

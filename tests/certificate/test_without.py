@@ -77,6 +77,16 @@ def test_a_wide_box_is_none() -> None:
     assert plain.bound_without_box == -math.inf
 
 
+def test_nothing_is_said_where_nothing_is_allowed() -> None:
+    data, size = two_columns()
+    none = Problem(data, M=1, weight_bounds=boxed(data, size)).with_rows([[1.0, 1.0]], 2.0, np.inf)
+    found = mipfs.solve(none)
+    assert found.status is mipfs.Status.INFEASIBLE
+    report = mipfs.verify(found, data)
+    assert report.accepted
+    assert report.bound_without_box == -math.inf
+
+
 def test_the_command_says_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = str(Path("instances/wdbc.svm").resolve())
     out, told = tmp_path / "r.json", tmp_path / "v.json"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.cli.outcome import Cli
+from tests.dask_cases import start
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mipfs[dask]'")
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,10 +35,17 @@ def without_times(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(("model", "options"), [("fsp-m", ["-o", "batch=8"]), ("fgm", [])])
+@pytest.mark.parametrize(("model", "options", "within"), [("fsp-m", ["-o", "batch=8"], True), ("fgm", [], False)])
 def test_the_answer_is_that_of_this_process(
-    client: Any, cli: Cli, tmp_path: Path, model: str, options: list[str]
+    cli: Cli, tmp_path: Path, model: str, options: list[str], within: bool
 ) -> None:
+    """With workers that are threads of this process, too."""
+    with start(within=within) as client:
+        compared(client, cli, tmp_path, model, options)
+
+
+def compared(client: Any, cli: Cli, tmp_path: Path, model: str, options: list[str]) -> None:
+    """The answer on a cluster is that of this process."""
     asked = ["solve", model, WDBC, "--scale", "standard", "-p", "M=2", "-p", "C=0.1", *options]
     where = ["--dask", client.scheduler.address]
     found = []

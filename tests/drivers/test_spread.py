@@ -179,13 +179,14 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
 
 
 def test_without_workers_this_process_scores(
-    client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "WORKER_SECONDS", 0.2)
     monkeypatch.setattr(clusters, "threads_of", lambda client: {})
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
-    here, there = (mipfs.solve(problem, "kelley", **options) for options in ({}, {"client": client}))
-    compare(there, here, tmp_path, client)
+    with start(within=True) as client:
+        here, there = (mipfs.solve(problem, "kelley", **options) for options in ({}, {"client": client}))
+        compare(there, here, tmp_path, client)
     assert caplog.text.count("no Dask worker is left; nothing is lost, this process scores the columns") == 1
 
 

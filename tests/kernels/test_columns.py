@@ -69,10 +69,11 @@ def test_passes_are_the_dense_products(kind: str, bias: bool) -> None:
 def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     A, Z = drawn(kind, 3)
     r = np.random.default_rng(4)
-    y = r.choice([-1.0, 1.0], N)
+    y, weights = r.choice([-1.0, 1.0], N), np.ones(N)
+    y.flags.writeable = weights.flags.writeable = False  # as a run has them, for which there is machine code
     cols, J = np.array([2, 1, 6, 5]), np.array([6, 2, 0])
     path, H, state = Path.of(N, 4, K), np.zeros((4, 4)), np.zeros(1, NEWTON)[0]
-    samples = Samples(y, np.ones(N), LOSS.kernels.unmade, True)
+    samples = Samples(y, weights, LOSS.kernels.unmade, True)
     beta, curve = r.random(N), np.zeros(N)
     for step in range(30):
         changed = r.random(N) < r.choice([0.0, 0.05, 0.3, 1.0])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.earned import balance, pack, remove, scores_above, to_grid, value_below
+from mipfs.kernels.earned import balance, pack, remove, scores_above, to_grid, unpack, value_below
 from mipfs.kernels.structures import given
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 
@@ -138,3 +138,7 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     found[there[is_top]] = [limit[i] for i in there[is_top]]
     assert found.tolist() == whole.tolist()
     assert (level == -1) == weighted
+    assert end == start + width * int((~is_top).sum())
+    read = np.empty(n, np.int64)
+    unpack(out[at:end], level, width, np.array(limit if weighted else [], np.int64), read)
+    assert read.tolist() == whole.tolist()

@@ -1,0 +1,66 @@
+"""Arrays that a kernel lends: the same numbers, no owner more or less, and those it made itself live until `held`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
+
+
+class Pair(NamedTuple):
+    first: npt.NDArray[np.float64]
+    second: npt.NDArray[np.float64]
+
+
+@compiled()
+def total(values):  # type: ignore[no-untyped-def]
+    return values.sum()
+
+
+@compiled()
+def doubled(pair, beside):  # type: ignore[no-untyped-def]
+    pair, (record, scale) = lent((pair, beside))
+    found = 0.0
+    for t in range(pair.first.size):
+        part = pair.second[t:]
+        pair.first[t] *= scale
+        found += total(part) + record.size
+    return found
+
+
+@compiled()
+def filled_once_more(n):  # type: ignore[no-untyped-def]
+    own = Pair(np.full(n, 1.0), np.full(n, 2.0))
+    pair = lent(own)
+    found = 0.0
+    for _ in range(3):
+        other = np.full(n, 8.0)  # where the arrays of the pair were, had they been freed
+        found += total(other) + total(pair.first) + total(pair.second)
+    held(own)
+    return found
+
+
+def test_what_is_lent_are_the_same_arrays() -> None:
+    pair, record = Pair(np.array([1.0, 2.0]), np.array([3.0, 4.0])), np.zeros(5)
+    before = [sys.getrefcount(array) for array in (*pair, record)]
+    assert doubled(pair, (record, 2.0)) == 7.0 + 4.0 + 10.0
+    assert pair.first.tolist() == [2.0, 4.0]
+    gc.collect()
+    assert [sys.getrefcount(array) for array in (*pair, record)] == before
+
+
+def test_arrays_of_a_kernel_live_until_it_holds_them_no_longer() -> None:
+    for n in (1, 10, 1000, 100_000):
+        assert filled_once_more(n) == 33.0 * n
+
+
+def test_in_python_nothing_is_lent() -> None:
+    given: Any = (np.ones(2), 3)
+    assert lent(given) is given
+    assert held(given) is None  # type: ignore[func-returns-value]
