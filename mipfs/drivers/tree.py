@@ -215,12 +215,17 @@ class Tree(TreeProof):
         """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
         if not math.isfinite(cutoff):
             return 0.0, -math.inf
-        is_far = cutoff - node.bound > self.settings.far * abs(cutoff)
-        return self.settings.clear, node.bound if is_far else -math.inf
+        return self.settings.clear, node.bound if self.is_far(node, cutoff) else -math.inf
 
     def level(self, node: Node, cutoff: float) -> float:
-        """Its subtree is explored up to this bound: a share of the way to the cutoff."""
-        return node.bound + self.settings.level * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
+        """Its subtree is explored up to this bound: a share of the way to the cutoff, all of it where that is near."""
+        if not math.isfinite(cutoff):
+            return math.inf
+        return node.bound + self.settings.level * (cutoff - node.bound) if self.is_far(node, cutoff) else cutoff
+
+    def is_far(self, node: Node, cutoff: float) -> bool:
+        """Whether a bound is what a limit would leave, rather than one on the way to the end of a proof."""
+        return cutoff - node.bound > self.settings.far * abs(cutoff)
 
     def duals(self, nodes: Sequence[Node]) -> list[Array]:
         """The dual vectors that the nodes start from; siblings, which come together, share theirs."""

@@ -111,12 +111,12 @@ class TreeSettings(Declared):
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
     far: Excess = 0.1
-    """Nodes further below the cutoff than this share of it are left only once they rise above their parent's bound:
-    there the bound is what a limit leaves."""
+    """Nodes further below the cutoff than this share of it are far: their bound is what a limit leaves. They are left
+    only once they rise above their parent's bound."""
     level: Part = 0.25
-    """Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once. All the
-    way takes a tenth off the time of a proof, and leaves half as much again open where a limit strikes (500×100,
-    M = 52)."""
+    """Share of the way from the bound of a far node to the cutoff up to which the subtree below it is explored at once.
+    All the way would leave half as much again open where a limit strikes (500×100, M = 52). Below nodes that are not
+    far it is all the way: what comes back to Python costs a seventh of the time of a proof."""
     roundings: Natural = 50
     """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
     rounding_every: Count = 50
