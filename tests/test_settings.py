@@ -131,7 +131,10 @@ def test_they_steer_and_leave_the_answer() -> None:
     X, y = r.normal(size=(60, 20)), np.where(r.random(60) < 0.5, 1.0, -1.0)
     asked = mipfs.Problem(mipfs.Instance.from_arrays(X, y), M=6, C=1.0)
     usual = mipfs.solve(asked, "branch", gap=1e-6)
-    for step in (TreeSettings(batch=1, level=0.0), TreeSettings(batch=64, clear=0.0, roundings=0, rounding_every=7)):
+    for step in (
+        TreeSettings(batch=1, level=0.0, far=0.0),
+        TreeSettings(batch=64, clear=0.0, roundings=0, rounding_every=7),
+    ):
         other = mipfs.solve(asked, "branch", gap=1e-6, settings=BranchSettings(tree=step))
         assert other.status is usual.status is mipfs.Status.OPTIMAL
         assert other.objective == pytest.approx(usual.objective, rel=2e-6)
