@@ -15,7 +15,7 @@ from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
 from mipfs.kernels.columns import two_at_least
 from mipfs.kernels.completions import ABOVE, DONE, FULL, RULED, STOPPED, Candidates, Given, Ruled, Solvers
 from mipfs.kernels.newton import Rows, newton
-from mipfs.kernels.structures import Grid, Samples, given, record_of
+from mipfs.kernels.structures import Grid, Samples, given, steering_of
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.pointers import Step
@@ -99,7 +99,7 @@ class Completions:
         self._grid = Grid(
             given(c), given(loss.top(c)), self.size, bool(np.any(c != c[0])), finest(data.n_samples), np.inf
         )
-        self._steering = record_of(settings)
+        self._steering = steering_of(settings)
         everything = alive.size == problem.atoms.count
         block = data.block() if everything else data.block(alive)
         values: Any = block.values

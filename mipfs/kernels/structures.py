@@ -168,13 +168,8 @@ STEERING = _kind(NodeSettings())
 """The numbers of `mipfs.settings.NodeSettings`, as kernels read them."""
 
 
-def steering_of(settings: NodeSettings) -> Any:
-    """A record of the settings of a node, for the kernels."""
-    return np.array([dataclasses.astuple(settings)], STEERING)[0]
-
-
-def record_of(settings: Any) -> Any:
-    """A record of any settings, for the kernels."""
+def steering_of(settings: Any) -> Any:
+    """A record of settings, of nodes or of completions, for the kernels."""
     return np.array([dataclasses.astuple(settings)], _kind(settings))[0]
 
 

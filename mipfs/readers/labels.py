@@ -123,9 +123,9 @@ def signed(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     """
     assert table.signs is not None
     y, labels = table.signs
-    if positive is None or _same(_number(labels.positive), positive):
+    if positive is None or same_label(labels.positive, positive):
         return y, labels
-    if not _same(_number(labels.negative), positive):
+    if not same_label(labels.negative, positive):
         raise LabelError(
             f"positive = {positive!r} is not one of the labels {labels.negative!r} and {labels.positive!r}",
             "name one of them",
@@ -146,7 +146,7 @@ def applied(table: Table, known: Labels, path: Path) -> Array:
     y, labels = table.signs
     own = {}
     for sign, label in ((-1.0, labels.negative), (1.0, labels.positive)):
-        matches = [s for s, one in ((1.0, known.positive), (-1.0, known.negative)) if _same(_number(label), one)]
+        matches = [s for s, one in ((1.0, known.positive), (-1.0, known.negative)) if same_label(label, one)]
         if not matches:
             raise DataError(
                 f"the label {label!r} is unknown to the classifier",
@@ -157,8 +157,9 @@ def applied(table: Table, known: Labels, path: Path) -> Array:
     return y if own[1.0] == 1.0 and own[-1.0] == -1.0 else np.where(y > 0, own[1.0], own[-1.0])
 
 
-def _number(label: Any) -> Any:
-    return np.float64(label) if isinstance(label, (int, float)) else label
+def same_label(label: Any, asked: Any) -> bool:
+    """Whether a label as JSON writes it is what was asked for, a number by its value and a word by its text."""
+    return _same(np.float64(label) if isinstance(label, (int, float)) else label, asked)
 
 
 def _same(value: Any, asked: Any) -> bool:

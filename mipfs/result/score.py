@@ -7,6 +7,7 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.measures import value
+from mipfs.readers.labels import same_label
 from mipfs.result.result import Result
 
 
@@ -60,14 +61,6 @@ def _measure(result: Result, data: Instance) -> dict[str, Any]:
     except (DataError, UsageError):
         found = None
     return {"name": name, "value": found}
-
-
-def same_label(label: Any, asked: Any) -> bool:
-    """Whether a class is what was asked for, which a command line gives as text."""
-    try:
-        return float(label) == float(asked)
-    except (TypeError, ValueError, OverflowError):
-        return str(label) == str(asked)
 
 
 def _ratio(part: int, whole: int) -> float | None:
