@@ -60,7 +60,6 @@ def _show(document: dict[str, Any]) -> None:
     negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
     head = [("samples", str(document["n_samples"])), ("positive class", positive)]
     show_pairs([*head, *((n.replace("_", " "), v) for n, v in values)])
-    negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
     cells = {name: str(count) for name, count in document["confusion"].items()}
     show_table(
         ("", f"predicted {negative}", f"predicted {positive}"),

@@ -26,11 +26,11 @@ from mipfs.cli.options import (
     read_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 
 if TYPE_CHECKING:
     from mipfs.cli.output import Targets
     from mipfs.lab.studies.solution_path import SolutionPath
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 
 
 def path(

@@ -79,9 +79,7 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     odd = np.flatnonzero((np.abs(found) != 1) & (training | ~np.isnan(found)))
     if odd.size:
         own = np.unique(found)
-        if (
-            training and own.size == 2 and not np.isnan(own[1])
-        ):  # 0 and 1, or 1 and 2: which one is +1 is the caller's word
+        if training and own.size == 2 and not np.isnan(own[1]):  # 0 and 1, say: which is +1 is the caller's word
             raise DataError(
                 f"the labels are {own[0]:g} and {own[1]:g}, not -1 and +1",
                 f"give numpy.where(y == {own[1]:g}, 1, -1); mipfs.read and the estimators take any two labels",

@@ -150,7 +150,7 @@ def name_of(point: Point) -> str:
 
 
 def use_of(path: SolutionPath) -> str:
-    """The commands that use the chosen point of a path; "" where nothing was chosen or no point has a certificate."""
+    """The commands that use the chosen point of a path; "" where nothing was chosen."""
     if path.best is None:
         return ""
     file = "PATH.json" if path.file is None else Path(path.file).name

@@ -33,13 +33,10 @@ def load(path: str | Path) -> Study:
         No such JSON, or a field that is missing or of the wrong kind.
     """
     path = Path(path)
-    document: Any = None
 
     def parsed() -> tuple[Study, Mapping[str, Any] | None]:
-        nonlocal document
-        document = _document(path)
-        entry = document.get("certificate") if isinstance(document, dict) and "points" in document else None
-        return _study(document, path), entry if isinstance(entry, dict) else None
+        found = _study(path)
+        return found, found.certificate if isinstance(found, SolutionPath) else None
 
     found, sidecar = pair.read(path, parsed)
     if not isinstance(found, SolutionPath):
@@ -59,24 +56,23 @@ def path_or_none(path: str | Path) -> SolutionPath | None:
     return found if isinstance(found, SolutionPath) else None
 
 
-def _document(path: Path) -> Any:
+def _study(path: Path) -> Study:
+    """What a JSON holds, without the certificates beside it."""
     with opened(path) as stream:
         content = stream.read()
     try:
-        return result_json.parsed(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        document = result_json.parsed(text)
     except UnicodeDecodeError:
         raise DataError("not a text file", REMEDY, path=path) from None
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", REMEDY, path=path, line=line) from None
-
-
-def _study(document: Any, path: Path) -> Study:
     if isinstance(document, dict) and "ladder" in document:
         return _read(comparison_of, document, path)
     if isinstance(document, dict) and "points" in document:
         return _read(path_of, document, path)
-    return Result.from_json(json.dumps(document), path=path)
+    return Result.from_json(text, path=path)
 
 
 def loaded(path: str | Path, kind: type[Kind]) -> Kind:
