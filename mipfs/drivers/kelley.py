@@ -117,6 +117,13 @@ def refuse(problem: Problem, options: Options) -> None:
         )
 
 
+def large(problem: Problem, restricted: str) -> Sequence[Any]:
+    """Kernels that take long to compile: where no code of one is kept, a process beside compiles all that a run calls."""
+    from mipfs.kernels.proximal import accelerated
+
+    return (accelerated,) if _is_smooth(problem) and restricted in ("auto", "face", "proximal") else ()
+
+
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem = run.problem
@@ -235,16 +242,20 @@ def _tolerance(run: Run) -> float:
     return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
+def _is_smooth(problem: Problem) -> bool:
+    """Whether the proximal gradient carries the problem."""
+    return get_loss(problem.loss).is_smooth and problem.has_kernels and not problem.has_penalty
+
+
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem = run.problem
     options = run.options
     if not problem.atoms.is_held and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
-    loss = get_loss(problem.loss)
     if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
         needs_ridge(problem, f"restricted = {options.restricted!r}")
-    smooth = loss.is_smooth and problem.has_kernels and not problem.has_penalty
+    smooth = _is_smooth(problem)
     if options.restricted in ("face", "proximal") and not smooth:
         raise UsageError(
             f"restricted = {options.restricted!r} needs a smooth loss without penalties; leave it at 'auto'"
