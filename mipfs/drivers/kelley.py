@@ -118,7 +118,7 @@ def refuse(problem: Problem, options: Options) -> None:
 
 
 def large(problem: Problem, restricted: str) -> Sequence[Any]:
-    """Kernels that take long to compile: where no code of one is kept, a process beside compiles all that a run calls."""
+    """Kernels that take long to compile: where no code of one is kept, all that a run calls is compiled beside."""
     from mipfs.kernels.proximal import accelerated
 
     return (accelerated,) if _is_smooth(problem) and restricted in ("auto", "face", "proximal") else ()

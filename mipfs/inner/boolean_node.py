@@ -25,7 +25,7 @@ from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
 from mipfs.kernels.bound import gains, screened
-from mipfs.kernels.columns import TwoWays
+from mipfs.kernels.columns import Numbers, TwoWays
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
@@ -204,7 +204,7 @@ class Relaxation:
             self._Z = TwoWays.dense((dense - off) * (data.y * root)[:, None], MOST_NUMBERS)
             self._X = np.asfortranarray(dense)
         is_sparse = sparse.issparse(self._X)
-        self._raw = TwoWays.sparse(sparse.csc_array(self._X), False) if is_sparse else TwoWays.dense(self._X, 0)
+        self._raw = Numbers.sparse(sparse.csc_array(self._X)) if is_sparse else Numbers.dense(self._X.T)
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
     @cached_property

@@ -1,9 +1,8 @@
-"""Passes over chosen columns z_j = y∘x_j, for the kernels: a dense column-major array, a CSC triple, or `TwoWays`.
+"""Passes over chosen columns z_j = y∘x_j, for the kernels: a dense column-major array, a CSC triple, or `Numbers`.
 
-A CSC triple is (data, indices, indptr); passes over an array and over a triple compile from the same call. Where some
-rows are all that counts (`add_rows`, `add_curvature`) the numbers are there twice, by rows too, in `TwoWays`. It is one
-type for both kinds of data, so that what takes long to compile is compiled once; which kind it holds is asked once a
-pass.
+A CSC triple is (data, indices, indptr); passes over an array and over a triple compile from the same call. `Numbers` is
+one type for both kinds of data, so that what takes long to compile is compiled once; which kind it holds is asked once
+a pass. Where some rows are all that counts (`add_rows`, `add_curvature`) the numbers are there twice, in `TwoWays`.
 """
 
 from __future__ import annotations
@@ -38,58 +37,60 @@ def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
     raise NotImplementedError
 
 
-class TwoWays(NamedTuple):
-    """Numbers by columns and by rows, dense or sparse: what belongs to the other kind stands empty, and is not read.
+class Numbers(NamedTuple):
+    """A matrix by its lines, the columns or the rows, dense or sparse.
 
-    columns : (n, k) column-major;  rows : (n, k) row-major, (0, k) where they would take too much memory
-    data, indices, indptr : CSC, indptr (0,) where the numbers are dense;  row_data, row_indices, row_indptr : CSR
+    number, length : how many lines there are, and how long they are; (0, length) where they would take too much memory
+    data, indices, indptr : as in CSC and CSR; of dense numbers line after line, with indptr (0,)
     """
 
-    columns: Array
-    rows: Array
+    number: int
+    length: int
     data: Array
     indices: Integers
     indptr: Integers
-    row_data: Array
-    row_indices: Integers
-    row_indptr: Integers
+
+    @classmethod
+    def dense(cls, Z: Array) -> Numbers:
+        """The rows of an array, or the columns of its transpose."""
+        return cls(*Z.shape, *_read(Z.ravel(), np.empty(0, np.int32), np.empty(0, np.int64)))
+
+    @classmethod
+    def sparse(cls, Z: Any) -> Numbers:
+        """The columns of a SciPy CSC array, or the rows of a CSR array."""
+        shape = Z.shape if Z.format == "csr" else Z.shape[::-1]
+        return cls(*shape, *_read(Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int64)))
+
+
+class TwoWays(NamedTuple):
+    """A matrix by its columns and by its rows."""
+
+    columns: Numbers
+    rows: Numbers
 
     @classmethod
     def dense(cls, Z: Array, most: int) -> TwoWays:
         """Dense columns, and their rows unless they have more than `most` numbers."""
-        Z = two_at_least(Z)
-        rows = np.ascontiguousarray(Z if Z.size <= most else Z[:0])
-        return cls(*_read(Z, rows), *_NO_TRIPLE, *_NO_TRIPLE)
+        return cls(Numbers.dense(Z.T), Numbers.dense(Z if Z.size <= most else Z[:0]))
 
     @classmethod
-    def sparse(cls, Z: Any, has_rows: bool = True) -> TwoWays:
+    def sparse(cls, Z: Any) -> TwoWays:
         """Sparse columns, a SciPy CSC array, and their rows."""
-        by_rows = _triple(sparse.csr_array(Z)) if has_rows else _NO_TRIPLE
-        return cls(*_NO_COLUMNS, *_triple(Z), *by_rows)
+        return cls(Numbers.sparse(Z), Numbers.sparse(sparse.csr_array(Z)))
+
+
+def _read(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Arrays that are only read, of one type whoever owns them."""
+    views = tuple(np.ascontiguousarray(array).view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 def two_at_least(Z: Array) -> Array:
     """Column-major Z, filled up to two columns with zeros: one alone is typed as stored by rows, and compiled anew."""
     n, k = Z.shape
     return np.asfortranarray(Z) if k >= 2 else np.asfortranarray(np.hstack([Z, np.zeros((n, 2 - k))]))
-
-
-def _read(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Arrays that are only read, of one type whoever owns them."""
-    views = tuple(array.view() for array in arrays)
-    for view in views:
-        view.flags.writeable = False
-    return views
-
-
-def _triple(Z: Any) -> tuple[npt.NDArray[Any], ...]:
-    """A CSC or CSR triple, of one type."""
-    return _read(np.ascontiguousarray(Z.data), Z.indices.astype(np.int32), Z.indptr.astype(np.int64))
-
-
-_NO_TRIPLE = _read(np.empty(0), np.empty(0, np.int32), np.empty(0, np.int64))
-_NO_COLUMNS = _read(np.zeros((2, 2), order="F"), np.zeros((2, 2)))
-"""Of two columns and rows: with fewer numpy calls an array stored by rows and by columns at once."""
 
 
 @overload(dot_columns, jit_options={"fastmath": True})
@@ -124,7 +125,7 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):
                 dot_columns((Z.data, Z.indices, Z.indptr), cols, v, out)
             else:
-                dot_columns(Z.columns, cols, v, out)
+                dot_columns(lines(Z).T, cols, v, out)
 
         return either
 
@@ -172,7 +173,7 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):
                 add_columns((Z.data, Z.indices, Z.indptr), cols, scale, out)
             else:
-                add_columns(Z.columns, cols, scale, out)
+                add_columns(lines(Z).T, cols, scale, out)
 
         return either
 
@@ -191,26 +192,25 @@ def is_sparse(Z):  # type: ignore[no-untyped-def]
     return Z.indptr.size > 0
 
 
-@compiled(nogil=True)
-def width(Z):  # type: ignore[no-untyped-def]
-    """How many columns there are."""
-    return Z.indptr.size - 1 if is_sparse(Z) else Z.columns.shape[1]
+@compiled(nogil=True, inline="always")
+def lines(Z):  # type: ignore[no-untyped-def]
+    """The lines of dense numbers, as a row-major array."""
+    return Z.data.reshape((Z.number, Z.length))
 
 
 @compiled(nogil=True)
 def few_rows(Z, count, q):  # type: ignore[no-untyped-def]
-    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns."""
-    n = Z.row_indptr.size - 1 if is_sparse(Z) else Z.rows.shape[0]
-    return count * width(Z) <= FEW_ROWS_SHARE * n * q
+    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns, and rows are there."""
+    return count * Z.rows.length <= FEW_ROWS_SHARE * Z.rows.number * q
 
 
 @compiled(nogil=True)
 def add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
     """out += Σ_r scale_r z_{rows[r]}, over all columns."""
-    if is_sparse(Z):
-        add_sparse_rows(Z.row_data, Z.row_indices, Z.row_indptr, rows, scale, out)
+    if is_sparse(Z.rows):
+        add_sparse_rows(Z.rows, rows, scale, out)
     else:
-        add_dense_rows(Z.rows, rows, scale, out)
+        add_dense_rows(lines(Z.rows), rows, scale, out)
 
 
 @compiled(nogil=True, fastmath=True)
@@ -232,8 +232,9 @@ def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def add_sparse_rows(data, indices, indptr, rows, scale, out):  # type: ignore[no-untyped-def]
-    """`add_rows` of a CSR triple."""
+def add_sparse_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
+    """`add_rows` of sparse rows."""
+    data, indices, indptr = Z.data, Z.indices, Z.indptr
     for r in range(rows.size):
         for s in range(indptr[rows[r]], indptr[rows[r] + 1]):
             out[indices[s]] += scale[r] * data[s]
@@ -244,11 +245,11 @@ def add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-
     """H += Σ_r curve_r a_i a_i', i = rows[r], a_i = (z_i[cols], y_i); a negative weight takes a row out again."""
     if rows.size == 0:
         return
-    if is_sparse(Z):
-        position = np.full(width(Z), -1, np.int64)
+    if is_sparse(Z.rows):
+        position = np.full(Z.rows.length, -1, np.int64)
         for t in range(cols.size):
             position[cols[t]] = t
-        add_sparse_curvature(Z.row_data, Z.row_indices, Z.row_indptr, y, position, rows, curve, bias, H)
+        add_sparse_curvature(Z.rows, y, position, rows, curve, bias, H)
     else:
         add_dense_curvature(Z, y, cols, rows, curve, bias, H)
     for a in range(H.shape[0]):
@@ -288,23 +289,26 @@ def add_dense_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-un
 def copy_scaled(Z, cols, rows, root, R):  # type: ignore[no-untyped-def]
     """R[t, r] = root_r Z[rows[r], cols[t]], of dense numbers."""
     count = rows.size
-    if Z.rows.shape[0] == 0:
+    if Z.rows.number == 0:
+        columns = lines(Z.columns)
         for t in range(cols.size):
-            column = Z.columns[:, cols[t]]
+            column = columns[cols[t]]
             for r in range(count):
                 R[t, r] = column[rows[r]] * root[r]
         return
+    by_rows = lines(Z.rows)
     for low in range(0, count, STRIP_SAMPLES):  # a strip of samples stays in the cache
         high = min(low + STRIP_SAMPLES, count)
         for t in range(cols.size):
             j = cols[t]
             for r in range(low, high):
-                R[t, r] = Z.rows[rows[r], j] * root[r]
+                R[t, r] = by_rows[rows[r], j] * root[r]
 
 
 @compiled(nogil=True)
-def add_sparse_curvature(data, indices, indptr, y, position, rows, curve, bias, H):  # type: ignore[no-untyped-def]
-    """The lower triangle of `add_curvature` of a CSR triple; `position` (k,) is the place of a chosen column, or −1."""
+def add_sparse_curvature(Z, y, position, rows, curve, bias, H):  # type: ignore[no-untyped-def]
+    """The lower triangle of `add_curvature` of sparse rows; `position` (k,) is the place of a chosen column, or −1."""
+    data, indices, indptr = Z.data, Z.indices, Z.indptr
     k = H.shape[0] - bias
     ids, values = np.empty(k, np.int64), np.empty(k)
     for r in range(rows.size):
