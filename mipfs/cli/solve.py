@@ -60,6 +60,10 @@ def solve(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
     ] = None,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option("--memory-limit", metavar="GB", help="Stop with the best found before more gigabytes are held."),
+    ] = None,
     gap: Annotated[
         float, typer.Option("--gap", metavar="GAP", help="Relative gap at which the answer counts as optimal.")
     ] = 1e-4,
@@ -154,6 +158,7 @@ def solve(
         "gap": gap,
         "seed": seed,
         "time_limit": time_limit,
+        "memory_limit": memory_limit,
         "start": None if start is None else parse_names(start),
         "validation": None if validation is None else _validation(validation, data, label),
     }

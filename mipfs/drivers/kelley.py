@@ -31,7 +31,7 @@ from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Declared, Gap, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -62,6 +62,7 @@ class Options(Declared):
     T : int >= 1, optional
         The most selections that are generated (the papers' stop).
     time_limit : float, optional, in seconds
+    memory_limit : float, optional, in gigabytes that the process may hold
     iteration_limit : int, optional, the same as T
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
@@ -92,6 +93,7 @@ class Options(Declared):
     gap: Gap = 1e-4
     T: Count | None = None
     time_limit: Seconds | None = None
+    memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"

@@ -20,6 +20,7 @@ from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.machine import one_blas_thread
+from mipfs.plumbing.memory import MemoryLimit
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
@@ -123,6 +124,7 @@ class Run:
         self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
+        self._memory = MemoryLimit(getattr(options, "memory_limit", None))
         self._begin = time.monotonic()
         self._paused: float | None = None
 
@@ -245,8 +247,8 @@ class Run:
 
     @property
     def must_stop(self) -> bool:
-        """Whether work in progress should be given up: an interrupt, or the time limit."""
-        return self._hears or self._is_late
+        """Whether work in progress should be given up: an interrupt, or a limit of time or memory."""
+        return self._hears or self._is_late or self._memory.is_reached
 
     @property
     def _is_late(self) -> bool:
@@ -273,6 +275,8 @@ class Run:
             return StopReason.INTERRUPTED
         if self._is_late:
             return StopReason.TIME_LIMIT
+        if self._memory.is_reached:
+            return StopReason.MEMORY_LIMIT
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
