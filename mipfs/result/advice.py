@@ -18,7 +18,7 @@ CUT_SHORT = (
 
 
 def advice(result: Result) -> str:
-    """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" of a run that ended."""
+    """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended."""
     if result.status not in (Status.FEASIBLE, Status.NO_SOLUTION, Status.NUMERICAL):
         return ""
     if result.stop_reason not in CUT_SHORT:
