@@ -30,21 +30,22 @@ import tomllib
 import zipfile
 from ast import literal_eval
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 
 MOST_PRODUCTS = 400_000_000
 """Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
 MOST_BYTES = 1 << 28
 """Bytes of the unpacked archive."""
-MOST_SELECTIONS = 20_000
-"""Selections of one leaf that are looked at one by one."""
 ALLOWANCE = Fraction(1, 2**40)
 """δ: how far a row may be missed, and how far an end of a weight is forgiven in a bound."""
+ROUNDED = Fraction(1, 2**47)
+"""What stated values of extra variables are forgiven, relative to their terms."""
 CLOSE = Fraction(1, 10**9)
 """Relative allowance of a recomputed objective, a stated bound and an asked gap."""
-TIED = Fraction(1, 10**6)
+LISTED = Fraction(1, 10**6)
 """Relative distance to which a listed support is to be bounded from below."""
+SAME = Fraction(2, 10**7)
+"""Relative distance up to which the values of two supports are not told apart."""
 SCREENED = 1 << 30
 FREE = 2
 """In a state, beside 0 and 1: the atom is not fixed."""
@@ -71,7 +72,7 @@ def number(value, what):
     """A finite double of the JSON as a fraction."""
     need(isinstance(value, (int, float)) and not isinstance(value, bool), f"{what} is no number")
     try:
-        need(math.isfinite(float(value)), f"{what} is not finite")
+        need(math.isfinite(float(value)) and float(value) == value, f"{what} is not finite, or no double")
     except OverflowError:
         raise Rejected(f"{what} is too large") from None
     return Fraction(value)
@@ -124,10 +125,9 @@ def _exp(t):
     k, r = divmod(t, LN2)
     term, total, i = ONE, ONE, 1
     while term:
-        term = -((term * r) >> BITS) // i if i % 2 else ((-term * r) >> BITS) // i
-        total, i = total + term, i + 1
-        if i > 80:
-            break
+        term = ((term * r) >> BITS) // i
+        total += -term if i % 2 else term
+        i += 1
     return total >> min(k, 2 * BITS)
 
 
@@ -143,11 +143,10 @@ LN2 = _ln2()
 
 
 def log_above(a, b):
-    """A number of units 2^−BITS that is at least ln(a/b), for whole a, b > 0."""
-    spread = b.bit_length() - a.bit_length()
-    if spread > 64:  # a small quotient loses its digits: ln(a/b) = ln(a 2^spread/b) − spread ln 2
-        return _log((a << (spread + BITS)) // b) - spread * LN2 + 2 * SLACK
-    return _log((a << BITS) // b) + SLACK
+    """A number of units 2^−BITS that is at least ln(a/b), for whole a, b > 0: ln(a 2^s/b) − s ln 2."""
+    s = b.bit_length() - a.bit_length() + 1
+    x = (a << (BITS + s)) // b if BITS + s >= 0 else a // (b << -(BITS + s))
+    return _log(x) - s * LN2 + SLACK
 
 
 def log_one_plus_exp(m):
@@ -165,9 +164,6 @@ class Array:
 
     def __init__(self, values, shape, kind):
         self.values, self.shape, self.kind = values, shape, kind
-
-    def __len__(self):
-        return self.shape[0] if self.shape else 0
 
 
 def read_npy(content, name):
@@ -194,7 +190,8 @@ def read_npy(content, name):
         return Array(values, shape, "S")
     if kind == "u" and each == 1:
         return Array(body, shape, "i")
-    letter = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}.get(kind + found[2])
+    letters = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
+    letter = letters.get(kind + found[2])
     need(letter, f"{name} has a type {descr!r} that no certificate has")
     return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
 
@@ -222,13 +219,14 @@ class Data:
     """Raw data: names, columns (p lists of n doubles), y (±1), sample weights, and what its .toml asks for.
 
     `named` says whether the names are given; those that the readers make are x1 … xp. `asked` has the rows (terms, lb,
-    ub), `forced_in`, `forced_out` and `penalty` that a statement about this data must have.
+    ub), `forced_in` and `forced_out` that its .toml has, and the `penalty` that a statement must have. `labels` are
+    what −1 and +1 are called, None where the document was believed as the file was read.
     """
 
-    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None):
+    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None):
         self.names, self.columns, self.y, self.named, self.bags = names, columns, y, named, bags
         self.weights = [1.0] * len(y) if weights is None else weights
-        self.asked = asked or {}
+        self.asked, self.labels, self.label = asked or {}, labels, label
 
     def sha256(self):
         """Section "The data's digest"."""
@@ -353,20 +351,29 @@ def asked_of(described, names):
         "rows": [row for row in rows if set(row[0]) <= set(names)],
         "forced_in": select.get("forced_in", []),
         "forced_out": select.get("forced_out", []),
-        "penalty": {name: value for name, value in described.get("penalty", {}).items() if value},
+        "penalty": described.get("penalty", {}),
     }
 
 
 # --- The statement -------------------------------------------------------------------------------------------
 
-FIELDS = set(
-    "schema gap status stop_reason objective bound selected weights intercept params driver seconds counters trace "
-    "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
-    "extra near_optimal atoms read command settings bags constant note preselect stability".split()
+
+def names_in(text):
+    return set(text.split())
+
+
+NEEDED = names_in(
+    "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
+    "certificate"
 )
-PARAMS = set(
-    "M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds T tol class_weight".split()
+FIELDS = NEEDED | names_in(
+    "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
+    "near_optimal atoms read command settings"
 )
+PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds")
+RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
+LARGEST = Fraction(10) ** 100
+"""C times a weight, and numbers of rows, are from its reciprocal to this."""
 CARRIED_ELSEWHERE = {"measure", "beta", "k", "constant", "regulariser"}
 """Parameters of problems that this checker declines."""
 
@@ -377,9 +384,14 @@ class Row:
     def __init__(self, terms, extra, low, high):
         self.terms, self.extra, self.low, self.high = terms, extra, low, high
 
-    def holds(self, sigma, z):
-        total = sum(a * sigma[j] for j, a in self.terms.items()) + sum(b * z[k] for k, b in self.extra.items())
-        return (self.low is None or total >= self.low) and (self.high is None or total <= self.high)
+    def holds(self, sigma, z, loose=0):
+        """Whether it holds; `z` None leaves out rows of extra variables, which are forgiven ROUNDED of their terms."""
+        if z is None and self.extra:
+            return True
+        own, other = [a * sigma[j] for j, a in self.terms.items()], [b * z[k] for k, b in self.extra.items()]
+        room = ROUNDED * sum(map(abs, other)) + loose * sum(map(abs, own + other))
+        total = sum(own) + sum(other)
+        return (self.low is None or total >= self.low - room) and (self.high is None or total <= self.high + room)
 
 
 class Statement:
@@ -403,9 +415,12 @@ class Statement:
         self.y = [int(v) for v in data.y]
         self.C = number(params.get("C"), "C")
         need(self.C > 0, "C is not above 0")
-        self.c = [Fraction(float(self.C) * w) for w in data.weights]  # fl(C · weight)
+        products = [float(self.C) * w for w in data.weights]
+        inside = all(math.isfinite(c) and 1 / LARGEST <= c <= LARGEST for c in products)
+        need(inside, "C times a weight is too small or large")
+        self.c = [Fraction(c) for c in products]  # fl(C · weight)
         self.asked_gap = number(params.get("gap"), "params.gap")
-        need(self.asked_gap >= 0, "the asked gap is below 0")
+        need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
         need(document.get("n_features") == len(data.names), "n_features is not the width of the data")
         need(len(set(data.names)) == len(data.names), "two features have one name")
         self.place = {name: j for j, name in enumerate(data.names)}
@@ -426,17 +441,19 @@ class Statement:
         need(len(set(self.names)) == len(self.names), "two atoms have one name")
         self.single = columns is None
         if columns is None:
-            need(self.names == list(self.data.names), "single features have the names of the data")
+            need(names is None, "atoms have names, but no columns")
             self.columns = [[j] for j in range(len(self.names))]
         else:
             need(isinstance(columns, list) and len(columns) == len(self.names), "atoms.columns are not one an atom")
-            need(all(isinstance(one, list) and len({*map(str, one)}) == len(one) for one in columns), "odd columns")
+            need(names is not None, "atoms have columns, but no names")
+            odd = any(not isinstance(one, list) or not one or len({*map(str, one)}) != len(one) for one in columns)
+            need(not odd, "an atom has no columns, or one twice")
             need(all(isinstance(s, str) and s in self.place for one in columns for s in one), "an unknown column")
             self.columns = [[self.place[name] for name in one] for one in columns]
         scale = [1.0] * len(self.names) if scale is None else scale
         need(isinstance(scale, list) and len(scale) == len(self.names), "atoms.scale is not one number an atom")
         self.lam2 = [number(one, "a scale") ** 2 for one in scale]
-        need(all(number(one, "a scale") > 0 for one in scale), "a scale is not above 0")
+        need(all(number(one, "a scale") >= 0 for one in scale), "a scale is below 0")
         self.p = len(self.names)
         self.atom = {name: j for j, name in enumerate(self.names)}
 
@@ -453,7 +470,7 @@ class Statement:
             shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in ("shift", "scale"))
             centred = "column_center" in arrays
             center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
-        self.shift, self.scale = [Fraction(v) for v in shift], [Fraction(v) for v in scale]
+        self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
             stated = self.document["scaling"].get(what) or {}
             need(isinstance(stated, dict), f"scaling.{what} is no mapping")
@@ -463,10 +480,10 @@ class Statement:
         self.integers = []
         for j, column in enumerate(self.data.columns):
             self._check_scaling(kind, j, column)
-            need(center[j] == 0 or abs(Fraction(center[j]) - self.shift[j] / self.scale[j]) <= abs(Fraction(center[j])) / 2**50,
-                 "a center is not shift/scale")
-            if center[j] != 0:
-                column = [x / scale[j] - center[j] for x in column]
+            off, quotient = Fraction(center[j]), self.shift[j] / self.scale[j]
+            need(off == 0 or near(quotient, off, Fraction(1, 2**50)), "a center is not shift/scale")
+            if off:
+                column = [Fraction(x / scale[j]) - off for x in column]
             elif kind != "none":
                 column = [(x - shift[j]) / scale[j] for x in column]
             self.integers.append(as_integers(column))
@@ -496,7 +513,9 @@ class Statement:
             need(isinstance(names, list), f"{key} is no list")
             for name in names:
                 need(isinstance(name, str) and name in self.atom, f"{key} has {name!r}, which cannot be selected")
-                need(self.forced.setdefault(self.atom[name], value) == value, f"{name!r} is forced in and out")
+                if self.forced.setdefault(self.atom[name], value) != value:
+                    self.M = -1  # forced in and out: nothing fits
+            need(len(set(names)) == len(names), f"{key} has a name twice")
         lam, penalty = params.get("lambda", 0.0), params.get("penalty") or {}
         if isinstance(lam, list):
             need(len(lam) == self.p, "lambda is not one number an atom")
@@ -507,6 +526,8 @@ class Statement:
         else:
             self.cost = [number(lam, "lambda")] * self.p
         need(isinstance(penalty, dict) and all(name in self.atom for name in penalty), "penalty names no atoms")
+        need(self.single or not penalty, "the data's penalties are about features, not about atoms")
+        need(penalty == self.data.asked.get("penalty", {}), "the penalties are not those of the data's .toml")
         for name, value in penalty.items():
             self.cost[self.atom[name]] += number(value, "penalty")
         need(all(c >= 0 for c in self.cost), "a penalty is below 0")
@@ -521,8 +542,11 @@ class Statement:
         self.ends, self.integer = [], []
         for name, one in given.items():
             need(isinstance(one, dict) and set(one) <= {"lb", "ub", "integer", "value"}, f"{name} has unknown fields")
-            self.ends.append((number_or_none(one.get("lb"), name), number_or_none(one.get("ub"), name)))
             need(isinstance(one.get("integer"), bool), f"{name} is whole or not?")
+            low, high = number_or_none(one["lb"], name), number_or_none(one["ub"], name)
+            if one["integer"]:
+                low, high = (None if low is None else math.ceil(low)), (None if high is None else math.floor(high))
+            self.ends.append((low, high))
             self.integer.append(one["integer"])
         self.rows = []
         need(isinstance(self.document.get("rows"), list), "rows is no list")
@@ -534,7 +558,10 @@ class Statement:
                 need(name in self.atom or name in given, f"a row names {name!r}, which is nothing")
                 known = terms if name in self.atom else extra
                 known[self.atom[name] if known is terms else self.extra.index(name)] = number(value, "a coefficient")
-            low, high = (number_or_none(one.get(end), "an end of a row") for end in ("lb", "ub"))
+            low, high = (number_or_none(one[end], "an end of a row") for end in ("lb", "ub"))
+            sizes = [abs(v) for v in (*terms.values(), *extra.values(), low, high) if v]
+            need(all(v <= LARGEST for v in sizes), "a row has a number that is too large")
+            need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
             a = max((abs(v) for v in terms.values()), default=Fraction(0))
             low = None if low is None else low - ALLOWANCE * (a + abs(low))
             high = None if high is None else high + ALLOWANCE * (a + abs(high))
@@ -552,19 +579,16 @@ class Statement:
         need(not bounds or (self.single and all(one == 1 for one in self.lam2)), "bounds are of single features")
         need(not self.rho or all(end in (None, 0) for pair in self.bounds.values() for end in pair), "a box in ρ-form")
 
-    def check_asked(self):
-        """Whether the statement has all that the data's own description asks for."""
-        asked, params = self.data.asked, self.document["params"]
-        if not asked or not self.single:
-            return
-        stated = [
-            ({k: v for k, v in one["terms"].items() if v}, one.get("lb"), one.get("ub")) for one in self.document["rows"]
-        ]
-        for terms, low, high in asked["rows"]:
-            need(({k: v for k, v in terms.items() if v}, low, high) in stated, "a row of the data's .toml is missing")
-        for key in ("forced_in", "forced_out"):
-            need(set(asked[key]) <= set(params.get(key) or []), f"{key} of the data's .toml is missing")
-        need(asked["penalty"] == {k: v for k, v in (params.get("penalty") or {}).items() if v}, "penalties differ")
+    def differs(self):
+        """What the data's .toml asks for and the statement does not have, in words: its user may have taken it out."""
+        asked, found, rows = self.data.asked, [], self.document["rows"]
+        stated = [({k: v for k, v in one["terms"].items() if v}, one["lb"], one["ub"]) for one in rows]
+        for terms, low, high in asked.get("rows", []):
+            if ({k: v for k, v in terms.items() if v}, low, high) not in stated:
+                found.append(f"a row {low} <= {terms} <= {high}")
+        for key, value in (("forced_in", 1), ("forced_out", 0)):
+            found += [f"{key} {name}" for name in asked.get(key, []) if self.forced.get(self.atom.get(name)) != value]
+        return found
 
     def allows(self, chosen, z):
         """Whether a selection (positions) with values of the extra variables is one of S."""
@@ -574,13 +598,25 @@ class Statement:
         inside = len(chosen) <= self.M and all(sigma[j] == value for j, value in self.forced.items())
         return inside and all(row.holds(sigma, z) for row in self.rows)
 
-    def extras(self, values, what):
+    def unit(self, value):
+        """A value as one of the unit margin: of the ρ-form, −1/(4v), it is v. None: no value is so large."""
+        if not self.rho:
+            return value
+        return -1 / (4 * value) if value < 0 else None
+
+    def reported(self, value):
+        """A value of the unit margin as the problem has it; None: −∞."""
+        if not self.rho:
+            return value
+        return -1 / (4 * value) if value > 0 else None
+
+    def extras(self, values, what, fractional=False):
         """Values of the extra variables, found within their ends."""
-        need(isinstance(values, dict) and set(values) >= set(self.extra), f"{what}: an extra variable has no value")
+        need(isinstance(values, dict) and set(values) == set(self.extra), f"{what}: an extra variable has no value")
         z = [number(values[name], what) for name in self.extra]
         for value, (low, high), integer in zip(z, self.ends, self.integer, strict=True):
             need((low is None or value >= low) and (high is None or value <= high), f"{what} is beyond its ends")
-            need(not integer or value.denominator == 1, f"{what} is not whole")
+            need(fractional or not integer or value.denominator == 1, f"{what} is not whole")
         return z
 
 
@@ -596,7 +632,7 @@ def hexadecimals(array, p, what):
 
 
 def as_integers(column):
-    """A column of doubles as (entries (i, k) that are not 0, e): the numbers are k · 2^−e."""
+    """A column of dyadic numbers as (entries (i, k) that are not 0, e): the numbers are k · 2^−e."""
     need(all(math.isfinite(x) for x in column), "a scaled value is not finite")
     pairs = [(i, *x.as_integer_ratio()) for i, x in enumerate(column) if x != 0]
     e = max((d.bit_length() - 1 for _, _, d in pairs), default=0)
@@ -606,60 +642,66 @@ def as_integers(column):
 # --- Values of classifiers -----------------------------------------------------------------------------------
 
 
-def value_of(stated, weights, intercept, sigma, what):
+def value_of(stated, weights, intercept, sigma, what, objective=None):
     """The value of (P), or of a relaxation, at weights and σ (by position, above 0): section "Values".
 
-    The weights are those of the user's scale, margins those of the raw data, as they are; the term of a weight is that
-    of the scaled column. Where a column stands in several atoms its weight is split among them at least cost.
+    On the scaled data: w_j · scale_j is the weight of the scaled column, b + Σ w_j · shift_j the intercept. Where a
+    column stands in several atoms its weight is split among them at least cost. ρ of the ρ-form is −2 · `objective`.
     """
     need(isinstance(weights, dict), f"{what}: weights is no mapping")
-    data, share = stated.data, {}
+    share = {}
     for j, part in sigma.items():
         for column in stated.columns[j]:
             share[column] = share.get(column, 0) + part * stated.lam2[j]
     total = sum((stated.cost[j] * part for j, part in sigma.items()), Fraction(0))
-    b = number(intercept, f"{what}: intercept")
-    margins, shifted, size = [b] * len(data.y), b, abs(b)
+    b = size = number(intercept, f"{what}: intercept")
+    used, size = [], abs(size)
     for name, value in weights.items():
         need(name in stated.place, f"{what}: a weight of {name!r}, which is no feature")
         j, w = stated.place[name], number(value, f"{what}: a weight")
-        if w == 0:
-            continue
         need(j in share, f"{what}: {name!r} has a weight and is not selected")
         low, high = stated.bounds.get(j, (None, None))
         part = share[j]
-        need((low is None or w >= low * part) and (high is None or w <= high * part), f"{what}: beyond weight_bounds")
+        room = 0 if part == 1 else abs(w) / 2**40
+        inside = (low is None or w >= low * part - room) and (high is None or w <= high * part + room)
+        need(inside, f"{what}: a weight beyond its bounds")
+        if w == 0:
+            continue
+        need(part > 0, f"{what}: a weight on an atom of scale 0")
+        used.append((j, w * stated.scale[j]))
         total += (w * stated.scale[j]) ** 2 / (2 * part)
-        shifted += w * stated.shift[j]
-        size += abs(w * stated.shift[j])
-        margins = [m + w * Fraction(x) for m, x in zip(margins, data.columns[j], strict=True)]
-    need(stated.bias or abs(shifted) <= CLOSE * size, f"{what}: an intercept where the problem has none")
-    margins = [m * sign for m, sign in zip(margins, stated.y, strict=True)]
-    return total + (rho_loss if stated.rho else loss_of)(stated, margins)
+        b, size = b + w * stated.shift[j], size + abs(w * stated.shift[j])
+    if not stated.bias:
+        need(abs(b) <= (len(used) + 8) * size / 2**53, f"{what}: an intercept where the problem has none")
+        b = Fraction(0)
+    margins = [m * sign for m, sign in zip(scores(stated, used, b), stated.y, strict=True)]
+    if not stated.rho:
+        return total + loss_of(stated, margins, 1)
+    need(objective is not None and objective < 0, f"{what}: a value of the ρ-form is below 0")
+    return total + loss_of(stated, margins, -2 * objective) + 2 * objective
 
 
-def loss_of(stated, margins):
-    """The sum of the losses."""
+def scores(stated, used, b):
+    """Σ_j w_j x_ij + b of all samples, exactly: integers over one power of two."""
+    whole = [(j, *w.as_integer_ratio()) for j, w in used]
+    exponent = max((d.bit_length() - 1 + stated.integers[j][1] for j, _, d in whole), default=0)
+    found = [0] * len(stated.y)
+    for j, w, d in whole:
+        entries, e = stated.integers[j]
+        w <<= exponent - e - d.bit_length() + 1
+        for i, x in entries:
+            found[i] += w * x
+    return [Fraction(v, 1 << exponent) + b for v in found]
+
+
+def loss_of(stated, margins, target):
+    """The sum of the losses of what margins fall short of 1, or of ρ."""
     if stated.loss == "logistic":
         return sum(c * log_one_plus_exp(-m) for c, m in zip(stated.c, margins, strict=True))
-    short = [(c, 1 - m) for c, m in zip(stated.c, margins, strict=True) if m < 1]
+    short = [(c, target - m) for c, m in zip(stated.c, margins, strict=True) if m < target]
     if stated.loss == "hinge":
         return sum((c * s for c, s in short), Fraction(0))
     return sum((c * s * s / 2 for c, s in short), Fraction(0))
-
-
-def rho_loss(stated, margins):
-    """min over ρ of Σ c_i/2 max(0, ρ − m_i)² − ρ: its slope Σ c_i (ρ − m_i)⁺ − 1 grows, and is 0 on one piece."""
-    ordered = sorted(zip(margins, stated.c, strict=True))
-    weight = moment = square = Fraction(0)
-    for k, (m, c) in enumerate(ordered):
-        weight, moment, square = weight + c, moment + c * m, square + c * m * m
-        if weight == 0:
-            continue
-        rho = (1 + moment) / weight
-        if k + 1 == len(ordered) or rho <= ordered[k + 1][0]:
-            return (weight * rho * rho - 2 * rho * moment + square) / 2 - rho
-    raise Rejected("no sample has a weight")
 
 
 # --- Dual vectors and leaves ---------------------------------------------------------------------------------
@@ -801,11 +843,6 @@ class Line:
         total = sum(self.cost[j] for j in taken) + sum(v for v, s in zip(self.cost, state, strict=True) if s == 1)
         return start + Fraction(total, self.unit), taken
 
-    def at(self, chosen, ends):
-        """Its value at one selection."""
-        start = self.start(ends)
-        return None if start is None else start + Fraction(sum(self.cost[j] for j in chosen), self.unit)
-
 
 # --- The tree ------------------------------------------------------------------------------------------------
 
@@ -826,11 +863,13 @@ class Tree:
         need(self.count > 0 and len(self.children) == len(self.dual) == len(self.multiplier) == self.count, "no tree")
         self.whole = dict(found)
         need(len(self.whole) == len(found), "two values for one split")
-        self.rows = stated.rows + [derived_row(stated, one) for one in document["certificate"].get("derived") or []]
+        derived = document["certificate"].get("derived", [])
+        self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
         self.duals = Duals(arrays, stated)
         work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
-        work += 20 * self.count * stated.p + (200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0)
+        work += 20 * self.count * stated.p
+        work += 200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0
         if work > MOST_PRODUCTS:
             raise Declined(f"too large: about {work:.0e} products of exact numbers")
         self.lines, self.rays = {}, {}
@@ -912,11 +951,12 @@ class Tree:
             state[j] = value
         return bytes(state), tuple(self.stated.ends)
 
-    def walk(self, level, open_leaf):
-        """Go through all leaves that may hold a selection; `open_leaf(node, state, ends, value)` of those below `level`.
+    def walk(self, level, open_leaf, strict=False):
+        """Go through all leaves that may hold a selection, with `open_leaf(node, state, ends, value)` below `level`.
 
-        `level` is a fraction, or None: no number reaches it. Screening fixes what it fixes at this level.
+        `level` is a fraction, or None: no number reaches it; `strict`: it is to be exceeded. Screening fixes at it.
         """
+        reaches = (lambda value: value > level) if strict else (lambda value: value >= level)
         stack = [(0, *self.root())]
         while stack:
             node, state, ends = stack.pop()
@@ -936,12 +976,12 @@ class Tree:
                 stack.append((low, state, (*ends[:k], low_ends, *ends[k + 1 :])))
                 stack.append((high, state, (*ends[:k], high_ends, *ends[k + 1 :])))
             elif on == SCREENED:
-                found = self.screened(node, state, ends, room, level)
+                found = self.screened(node, state, ends, room, level, strict)
                 if found is not None:
                     stack.append((low, found, ends))
             elif not self.refuted(node, state, ends, room):
                 value, _ = self.line(self.dual[node], self.multiplier[node]).least(state, ends, room)
-                if value is None or level is None or value < level:
+                if value is None or level is None or not reaches(value):
                     open_leaf(node, state, ends, value)
 
     def refuted(self, node, state, ends, room):
@@ -954,14 +994,14 @@ class Tree:
         need(value is not None and value > 0, "multipliers do not show that a leaf is empty")
         return True
 
-    def screened(self, node, state, ends, room, level):
+    def screened(self, node, state, ends, room, level, strict):
         """The state below a screened node; None where nothing is left."""
         need(self.dual[node] >= 0, "a screened node without a dual vector")
         line = self.line(self.dual[node], self.multiplier[node])
         value, taken = line.least(state, ends, room)
         if value is None or level is None:
             return state if room or FREE not in state else bytes(0 if s == FREE else s for s in state)
-        if value >= level:
+        if value > level or (value == level and not strict):
             return None
         gap, cost, full = (level - value) * line.unit, line.cost, len(taken) == room
         inside = set(taken)
@@ -973,9 +1013,9 @@ class Tree:
             if s != FREE:
                 continue
             if j in inside:
-                if comes - cost[j] >= gap:
+                if comes - cost[j] > gap or (comes - cost[j] == gap and not strict):
                     found[j] = 1
-            elif room == 0 or cost[j] - leaves >= gap:
+            elif room == 0 or cost[j] - leaves > gap or (cost[j] - leaves == gap and not strict):
                 found[j] = 0
         return bytes(found)
 
@@ -1016,109 +1056,98 @@ def derived_row(stated, one):
 
 
 def check_list(stated, tree, best):
-    """Section "Near-optimal lists"; `best` is the recomputed objective."""
+    """Section "Near-optimal lists"; `best` is the objective of the classifier."""
     given = stated.document["near_optimal"]
-    need(isinstance(given, dict), "near_optimal is no mapping")
-    need(set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal has an unknown field")
-    need(isinstance(given.get("complete"), bool), "near_optimal.complete is neither true nor false")
-    supports, gap, size = given.get("supports"), number_or_none(given.get("gap"), "gap"), given.get("size")
+    need(isinstance(given, dict) and set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal")
+    need(isinstance(given["complete"], bool), "near_optimal.complete is neither true nor false")
+    supports, gap, size = given["supports"], number_or_none(given["gap"], "near_optimal.gap"), given["size"]
     need(isinstance(supports, list), "near_optimal.supports is no list")
     need(gap is None or gap >= 0, "near_optimal.gap is below 0")
-    need(size is None or len(supports) <= whole(size, "near_optimal.size"), "more supports than near_optimal.size")
-    listed = {}
+    need(size is None or len(supports) <= whole(size, "near_optimal.size", 1), "more supports than near_optimal.size")
+    listed, limit, least = {}, None, None
+    if supports:
+        values = [number(one["objective"], "a listed objective") for one in supports]
+        need(values == sorted(values), "the listed supports are not in order")
+        need(near(values[0], best), "the best listed support has another objective than the classifier")
+        limit, least, strict = limits(values, gap, len(supports) == size)
     for one in supports:
-        need(isinstance(one, dict), "a listed support is no mapping")
-        chosen = chosen_of(stated, one.get("selected"))
+        chosen, said = check_listed(stated, one, values[0], limit)
         need(chosen not in listed, "a support is listed twice")
-        z = stated.extras(one.get("extra") or {}, "a listed extra variable")
-        need(stated.allows(chosen, z), "a listed support is none of S")
-        value = value_of(stated, one.get("weights"), one.get("intercept"), dict.fromkeys(chosen, 1), "a listed support")
-        said = number(one.get("objective"), "a listed objective")
-        need(near(value, said), "the objective of a listed support is another one")
-        need(near_gap(number(one.get("gap"), "gap"), said, best), "the gap of a listed support is another one")
-        listed[chosen] = value
-    need(chosen_of(stated, stated.document["selected"]) in listed or not supports, "the solution is not listed")
+        listed[chosen] = said
     times = [name for one in supports for name in one["selected"]]
-    share = given.get("share")
-    need(isinstance(share, dict) and set(share) == set(times), "shares of other features")
-    need(all(near(Fraction(times.count(name), len(supports)), number(v, "share")) for name, v in share.items()), "shares")
-    levels = {}
-    for chosen, value in listed.items():
-        levels[chosen] = best_line(tree, chosen)
-        need(in_units(stated, value) - levels[chosen][0] <= TIED * abs(in_units(stated, value)), "a listed support is not bounded")
+    share = {name: times.count(name) / len(supports) for name in times}
+    need(given["share"] == share, "the shares of the features are others")
+    for chosen, said in listed.items():
+        proven = stated.reported(best_of(tree, chosen))
+        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
+        need(shown, "a listed objective is not bounded from below")
     if given["complete"]:
-        check_complete(stated, tree, listed, levels, limit_of(stated, listed, gap, size, best))
+        check_complete(stated, tree, listed, least, bool(supports) and strict)
 
 
-def near_gap(said, value, best):
-    """Whether a listed gap is (value − best)/|best|."""
-    if best == 0:
-        return value == best and said == 0
-    return abs(said - (value - best) / abs(best)) <= 2 * CLOSE * (1 + abs(said))
+def limits(values, gap, full):
+    """The limit, what a support that is missing is worth at least (None: infinite), and whether it must be more."""
+    limit = least = None
+    strict = True
+    if gap is not None:
+        limit = least = values[0] + gap * abs(values[0])
+    if full and (limit is None or values[-1] <= limit):
+        limit, least, strict = values[-1], values[-1] - SAME * abs(values[-1]), False
+    return limit, least, strict
 
 
-def limit_of(stated, listed, gap, size, best):
-    """The limit below which a complete list misses nothing, in the unit margin; None: all of S."""
-    limits = [] if gap is None else [best + gap * abs(best)]
-    if size is not None and len(listed) == size:
-        limits.append(max(listed.values()) * (1 if max(listed.values()) == 0 else 1 - TIED / 1000))
-    if not limits or (stated.rho and min(limits) >= 0):
-        return None
-    return in_units(stated, min(limits))
+def check_listed(stated, one, best, limit):
+    """One listed support: (its positions, its stated objective)."""
+    need(isinstance(one, dict), "a listed support is no mapping")
+    need(set(one) <= {"selected", "objective", "gap", "weights", "intercept", "extra", "ties"}, "a listed support")
+    chosen, said = chosen_of(stated, one["selected"]), number(one["objective"], "a listed objective")
+    z = stated.extras(one.get("extra") or {}, "a listed support")
+    need(stated.allows(chosen, z), "a listed support is not in S")
+    if one.get("ties") is not None:
+        whole(one["ties"], "ties")
+    value = value_of(stated, one["weights"], one["intercept"], dict.fromkeys(chosen, 1), "a listed support", said)
+    need(near(value, said), "a listed objective is another one")
+    need(limit is None or said <= limit + SAME * abs(limit), "a listed support lies above the limit")
+    gap = number_or_none(one["gap"], "a listed gap")
+    exact = Fraction(0) if said == best else None if best == 0 else (said - best) / abs(best)
+    right = gap is None if exact is None else gap is not None and abs(gap - exact) <= exact / 1000 + Fraction(1, 2**50)
+    need(right, "a listed gap is another one")
+    return chosen, said
 
 
-def in_units(stated, value):
-    """A value of the ρ-form, −1/(4v), as v; any other as it is."""
-    if not stated.rho:
-        return value
-    need(value < 0, "a value of the ρ-form is not below 0")
-    return -1 / (4 * value)
-
-
-def best_line(tree, chosen):
-    """The most that a dual vector proves of one selection, and which."""
-    found = []
+def best_of(tree, chosen):
+    """The most that a dual vector proves of one selection, at least 0."""
+    found = Fraction(0)
     for d in range(tree.duals.count):
         g, terms = tree.duals.get(d)
-        found.append((g + sum(tree.stated.cost[j] - terms[j] for j in chosen), d))
-    need(found, "no dual vector bounds a listed support")
-    return max(found)
+        found = max(found, g + sum(tree.stated.cost[j] - terms[j] for j in chosen))
+    return found
 
 
-def check_complete(stated, tree, listed, levels, limit):
-    """Every selection that no leaf lifts above the limit is listed, or is as good as a smaller one that is."""
+def check_complete(stated, tree, listed, least, strict):
+    """What no leaf lifts to `least` is one selection that is listed, or nothing but ties of one that is."""
+    level = None if least is None else stated.unit(least)
 
-    def judge(node, state, ends, _):
-        inside = [j for j, s in enumerate(state) if s == 1]
-        free = [j for j, s in enumerate(state) if s == FREE]
-        room = min(len(free), stated.M - len(inside))
-        if sum(math.comb(len(free), k) for k in range(room + 1)) > MOST_SELECTIONS:
-            raise Declined("too large: a leaf with very many selections")
-        line = tree.line(tree.dual[node], tree.multiplier[node])
-        for k in range(room + 1):
-            for more in combinations(free, k):
-                chosen = frozenset(inside + list(more))
-                value = line.at(chosen, ends)
-                if chosen in listed or (value is not None and limit is not None and value > limit):
-                    continue
-                if not stated.extra and not stated.allows(chosen, []):
-                    continue
-                need(any(is_tie(one, chosen) for one in listed), "a support within the limit is not listed")
+    def judge(_node, state, _ends, value):
+        value = max(value or Fraction(0), Fraction(0))
+        if level is not None and (value > level or (value == level and not strict)):
+            return
+        inside = frozenset(j for j, s in enumerate(state) if s == 1)
+        free = [j for j, s in enumerate(state) if s == FREE] if len(inside) < stated.M else []
+        if not free and (inside in listed or not stated.allows(inside, None)):
+            return
+        dear = {j for j in (*inside, *free) if stated.cost[j] > 0}
+        proven = stated.reported(value)
+        ties = (dear <= one <= inside and said - SAME * abs(said) <= proven for one, said in listed.items())
+        need(proven is not None and any(ties), "a support within the limit may be missing")
 
-    def is_tie(one, chosen):
-        if not one < chosen:
-            return False
-        bound, d = levels[one]
-        g, terms = tree.duals.get(d)
-        value = g + sum(stated.cost[j] - terms[j] for j in chosen)
-        return all(stated.cost[j] == 0 for j in chosen - one) and in_units(stated, listed[one]) - value <= TIED * abs(bound)
-
-    tree.walk(limit if limit is None else limit + abs(limit) / 2**200, judge)
+    tree.walk(level, judge, strict)
 
 
 def chosen_of(stated, names):
     """Positions of selected atoms."""
-    need(isinstance(names, list) and all(isinstance(s, str) and s in stated.atom for s in names), "an unknown selection")
+    need(isinstance(names, list), "a selection is no list")
+    need(all(isinstance(s, str) and s in stated.atom for s in names), "a selection of what is not there")
     need(len(set(names)) == len(names), "an atom is selected twice")
     return frozenset(stated.atom[name] for name in names)
 
@@ -1126,55 +1155,61 @@ def chosen_of(stated, names):
 # --- Relaxations ---------------------------------------------------------------------------------------------
 
 
-def check_relaxed(stated, bound):
-    """Section "Relaxations": `lower` is proven, `upper` is the value at σ and the weights; returns whether it closed."""
-    given = stated.document["relaxed"]
+def check_relaxed(stated, status, bound):
+    """Section "Relaxations": `lower` is proven, `upper` no less than the value at σ and the weights, and both meet."""
+    given, claimed = stated.document.get("relaxed"), status == "RELAXED"
+    need(given is not None or not claimed, "RELAXED, without a relaxation")
+    if given is None:
+        return
     need(isinstance(given, dict), "relaxed is no mapping")
-    lower, upper = (number_or_none(given.get(key), f"relaxed.{key}") for key in ("lower", "upper"))
+    need(set(given) <= RELAXED, "an unknown field of relaxed")
+    lower, upper = (number_or_none(given[key], f"relaxed.{key}") for key in ("lower", "upper"))
     need(lower is None or (bound is not None and lower <= bound + CLOSE * abs(bound)), "relaxed.lower is not proven")
-    if upper is None:
-        return False
-    sigma = given.get("sigma")
-    need(isinstance(sigma, dict) and set(sigma) <= set(stated.atom), "relaxed.sigma names no atoms")
-    values = {stated.atom[name]: number(v, "relaxed.sigma") for name, v in sigma.items()}
-    need(all(0 <= v <= 1 for v in values.values()), "relaxed.sigma is not from 0 to 1")
-    if "mixture" in given:
-        need(isinstance(given["mixture"], list), "relaxed.mixture is no list")
-        total = dict.fromkeys(values, Fraction(0))
-        shares = Fraction(0)
-        for one in given["mixture"]:
-            part, chosen = number(one.get("share"), "a share"), chosen_of(stated, one.get("selected"))
-            need(part >= 0, "a share is below 0")
-            z = stated.extras(one.get("extra") or {}, "an extra variable of a mixture") if stated.extra else []
-            need(stated.allows(chosen, z), "a selection of the mixture is none of S")
-            shares += part
-            for j in chosen:
-                total[j] = total.get(j, Fraction(0)) + part
-        need(abs(shares - 1) <= CLOSE, "the shares of the mixture are not 1 in all")
-        need(all(abs(total[j] - values.get(j, 0)) <= CLOSE for j in total), "σ is not the mixture")
+    shown = given.get("weights") is not None and given.get("intercept") is not None and upper is not None
+    need(shown or not claimed, "RELAXED, and nothing shows the upper side")
+    if not shown:
+        return
+    need(isinstance(given["sigma"], dict) and set(given["sigma"]) <= set(stated.atom), "relaxed.sigma names no atoms")
+    sigma = {stated.atom[name]: number(v, "relaxed.sigma") for name, v in given["sigma"].items()}
+    need(all(0 < v <= 1 for v in sigma.values()), "relaxed.sigma is not above 0 and up to 1")
+    if given.get("mixture") is not None:
+        sigma = mixed(stated, given["mixture"], sigma)
     else:
-        full = [values.get(j, Fraction(0)) for j in range(stated.p)]
-        need(sum(full) <= stated.M + CLOSE * max(1, stated.M), "relaxed.sigma is more than M")
-        need(all(abs(full[j] - value) <= CLOSE for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
-        z = stated.extras(given.get("extra") or {}, "relaxed.extra") if stated.extra and False else None
-        for row in stated.rows:
-            if row.extra and z is None:
-                continue
-            slack = CLOSE * (1 + sum(abs(a) for a in row.terms.values()))
-            total = sum(a * full[j] for j, a in row.terms.items())
-            need(row.low is None or total >= row.low - slack, "relaxed.sigma breaks a row")
-            need(row.high is None or total <= row.high + slack, "relaxed.sigma breaks a row")
-    positive = {j: v for j, v in values.items() if v > 0}
-    value = value_of(stated, given.get("weights"), given.get("intercept"), positive, "relaxed")
-    need(near(value, upper), "relaxed.upper is another value")
-    return lower is not None and closed(value, lower, stated.asked_gap)
+        z = stated.extras(given.get("extra") or {}, "relaxed", fractional=True)
+        full = [sigma.get(j, Fraction(0)) for j in range(stated.p)]
+        need(sum(full) <= stated.M * (1 + CLOSE), "relaxed.sigma is more than M")
+        need(all(full[j] == value for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
+        need(all(row.holds(full, z, CLOSE) for row in stated.tree_rows), "relaxed.sigma breaks a row")
+    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper)
+    need(value <= upper + CLOSE * abs(upper), "relaxed.upper is less than its σ and weights have")
+    meets = bound is not None and closed(max(value, upper), bound, stated.asked_gap)
+    need(meets or not claimed, "the relaxation is not solved to the asked gap")
+
+
+def mixed(stated, mixture, sigma):
+    """σ as the mixture of selections of S that is stated, after both were compared."""
+    need(isinstance(mixture, list), "relaxed.mixture is no list")
+    shares = [number(one["share"], "a share") for one in mixture]
+    need(all(part >= 0 for part in shares) and sum(shares) > 0, "the shares of the mixture are no shares")
+    found = {}
+    for part, one in zip(shares, mixture, strict=True):
+        need(set(one) <= {"share", "selected", "extra"}, "a selection of the mixture has an unknown field")
+        chosen = chosen_of(stated, one["selected"])
+        z = stated.extras(one.get("extra") or {}, "the mixture")
+        need(stated.allows(chosen, z), "a selection of the mixture is not in S")
+        for j in chosen:
+            found[j] = found.get(j, 0) + part / sum(shares)
+    found = {j: part for j, part in found.items() if part > 0}
+    need(found.keys() == sigma.keys(), "σ is not the mixture")
+    need(all(abs(part - sigma[j]) <= CLOSE * part for j, part in found.items()), "σ is not the mixture")
+    return found
 
 
 def closed(upper, lower, gap):
     """Whether the gap is at most the asked one."""
-    if upper == 0:
-        return lower >= 0
-    return (upper - lower) / abs(upper) <= gap + CLOSE * (1 + gap)
+    if upper == 0 or upper == lower:
+        return upper == lower
+    return (upper - lower) / abs(upper) <= gap * (1 + CLOSE) + Fraction(1, 2**50)
 
 
 # --- The verdict ---------------------------------------------------------------------------------------------
@@ -1183,100 +1218,111 @@ STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUME
 
 
 def check(document, arrays, data):
-    """Check a document with the arrays of its sidecar against data; returns (status, objective, bound, gap) as floats.
+    """Check a document with the arrays of its sidecar against data; returns (status, objective, bound, gap, notes).
 
     Raises `Rejected` or `Declined`.
     """
-    need(isinstance(document, dict), "the document is no mapping")
+    need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
     need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
-    need(document.get("schema") == 1 and not isinstance(document["schema"], bool), "an unknown schema")
     for key in ("params", "scaling", "labels", "columns", "certificate", "weights"):
-        need(isinstance(document.get(key), dict), f"{key} is missing")
-    status = document.get("status")
+        need(isinstance(document[key], dict), f"{key} is no mapping")
+    status, claimed = document["status"], document["certificate"]
     need(status in STATUSES, "an unknown status")
-    claimed = document["certificate"]
-    need(set(claimed) <= {"kind", "bound", "gap", "file", "sha256", "found", "derived"}, "an unknown field of the certificate")
-    need(claimed.get("kind") in ("tree", "relaxation"), "an unknown kind of certificate")
-    need(document.get("data_sha256") == data.sha256(), "the data is other data (data_sha256), or read in another way")
+    known = {"kind", "bound", "gap", "file", "sha256", "found", "derived"}
+    need(set(claimed) <= known, "an unknown field of the certificate")
+    need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
+    need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
     stated = Statement(document, arrays, data)
-    stated.check_asked()
-    need(number(claimed.get("gap"), "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
+    need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
     tree = Tree(document, arrays, stated)
-    bound = number_or_none(claimed.get("bound"), "certificate.bound")
+    bound = number_or_none(claimed["bound"], "certificate.bound")
     if claimed["kind"] == "relaxation":
-        used = {tree.dual[i] for i in range(tree.count) if tree.feature[i] == -1 and tree.dual[i] >= 0}
-        need(len(used) <= 1 and SCREENED not in tree.feature, "a relaxation has one dual vector")
+        need(len({d for d, on in zip(tree.dual, tree.feature, strict=True) if on in (-1, SCREENED) and d >= 0}) <= 1,
+             "a relaxation has one dual vector")  # fmt: skip
+    objective = check_classifier(stated)
     prove(stated, tree, status, bound)
-    check_columns(stated)
-    objective = check_incumbent(stated, status)
-    shut = check_relaxed(stated, bound) if document.get("relaxed") is not None else False
+    gap = verdict(stated, status, objective, bound)
+    check_relaxed(stated, status, bound)
     if document.get("near_optimal") is not None:
         need(objective is not None, "near-optimal supports without an optimum")
         check_list(stated, tree, objective)
-    return verdict(stated, status, objective, bound, shut)
+    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
 
 
 def prove(stated, tree, status, bound):
-    """Every leaf reaches the claimed bound."""
+    """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say."""
 
     def too_low(_node, _state, _ends, _value):
         raise Rejected("a leaf does not reach the bound")
 
     if bound is None and status != "INFEASIBLE":
-        need(stated.document.get("bound") is None, "a bound that the certificate does not claim")
-        return
-    tree.walk(None if bound is None else in_units(stated, bound), too_low)
+        tree.walk(Fraction(-1) * LARGEST**4, lambda *_: None)  # nothing is claimed: only what it refers to is looked at
+    elif bound is None:
+        tree.walk(None, too_low)
+    elif stated.rho or bound > 0:
+        tree.walk(stated.unit(bound), too_low)
 
 
-def check_columns(stated):
-    """Where the features of the classifier stand."""
-    document = stated.document
-    needed = {stated.data.names[j] for name in document["selected"] if name in stated.atom for j in stated.columns[stated.atom[name]]}
-    columns = document["columns"]
-    need(all(stated.place.get(name, -1) == j and not isinstance(j, bool) for name, j in columns.items()), "columns are others")
-    need(needed <= set(columns), "a selected feature has no column")
-    for what in ("shift", "scale"):
-        need(needed <= set(document["scaling"].get(what) or {}), f"a selected feature has no {what}")
+def check_classifier(stated):
+    """The selection is one of S, its weights have the stated objective, and predictions use what the data has.
 
-
-def check_incumbent(stated, status):
-    """The selection is one of S, and its weights have the stated objective; returns that, recomputed."""
-    document = stated.document
-    chosen = chosen_of(stated, document.get("selected"))
-    if document.get("objective") is None:
-        need(not chosen and not document["weights"] and document.get("intercept") is None, "a classifier without a value")
+    Returns the larger of the stated and the recomputed objective, None where there is none.
+    """
+    document, data = stated.document, stated.data
+    need(set(document["labels"]) == {"negative", "positive"}, "labels are not two")
+    if data.labels is not None:
+        same = all(str(document["labels"][side]) == str(name) for side, name in data.labels.items())
+        need(same, "the labels are others in the data")
+    read = document.get("read") or {"label": None, "words": {}}
+    need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
+    need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
+    chosen = chosen_of(stated, document["selected"])
+    used = {data.names[column] for j in chosen for column in stated.columns[j]}
+    columns, scaling = document["columns"], document["scaling"]
+    need(all(type(j) is int and stated.place.get(name) == j for name, j in columns.items()), "columns are others")
+    need(set(columns) == used, "the columns are not those of the selected features")
+    need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
+    need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
+    centred = {name for name in used if stated.center[stated.place[name]]}
+    need(set(scaling.get("center", {})) == centred, "center is not of the selected features")
+    if document["objective"] is None:
+        need(not chosen and not document["weights"] and document["intercept"] is None, "a classifier without a value")
         return None
-    values = {name: one.get("value") for name, one in (document.get("extra") or {}).items()}
-    need(stated.allows(chosen, stated.extras(values, "an extra variable")), "the selection is none of S")
-    value = value_of(stated, document["weights"], document.get("intercept"), dict.fromkeys(chosen, 1), "the classifier")
-    need(near(value, number(document["objective"], "objective")), "the objective is another one")
-    return value
+    given = document.get("extra") or {}
+    z = stated.extras({name: one["value"] for name, one in given.items()}, "an extra variable")
+    need(stated.allows(chosen, z), "the selection is none of S")
+    said = number(document["objective"], "objective")
+    sigma = dict.fromkeys(chosen, 1)
+    value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
+    need(near(value, said), "the objective is another one")
+    return max(value, said)
 
 
-def verdict(stated, status, objective, bound, shut):
-    """Status and gap by what was proven."""
+def verdict(stated, status, objective, bound):
+    """Status and gap by what was proven; returns the gap."""
     document = stated.document
-    said = number_or_none(document.get("bound"), "bound")
-    need(said is None or (bound is not None and said <= bound + CLOSE * abs(bound)), "the bound is above the proven one")
+    said, told = number_or_none(document["bound"], "bound"), number_or_none(document["gap"], "gap")
+    if status == "INFEASIBLE":
+        need(objective is None and bound is None and said is None, "infeasible, with a value")
+        need(told is None and not document.get("relaxed"), "infeasible, with a gap or a relaxation")
+        return None
+    proven = said is None or (bound is not None and said <= bound + CLOSE * abs(bound))
+    need(proven, "the bound is above the proven one")
+    need(status not in ("OPTIMAL", "FEASIBLE") or objective is not None, "a solution without a value")
+    need(status != "NO_SOLUTION" or objective is None, "no solution, with a value")
     gap = None
     if objective is not None and bound is not None:
-        shown = objective if said is None else said
+        need(bound <= objective, "the bound is above the objective")
         gap = Fraction(0) if objective == bound else None if objective == 0 else (objective - bound) / abs(objective)
-        need(bound - objective <= CLOSE * abs(objective), "the bound is above the objective")
-        own = None if objective == 0 else (objective - shown) / abs(objective)
-        told = number_or_none(document.get("gap"), "gap")
-        need(said is None or told is None or own is None or abs(told - own) <= max(abs(own) / 1000, 3 * CLOSE), "the gap is another one")
     if status == "OPTIMAL":
-        need(objective is not None and bound is not None and closed(objective, bound, stated.asked_gap), "not optimal: the gap is open")
-    elif status == "RELAXED":
-        need(shut, "the relaxation is not solved to the asked gap")
-    elif status == "INFEASIBLE":
-        need(objective is None and bound is None and said is None, "infeasible, with a value")
-    elif status == "FEASIBLE":
-        need(objective is not None, "feasible, without a value")
-    else:
-        need(objective is None, "no solution, with a value")
-    return status, *(None if v is None else float(v) for v in (objective, bound, gap))
+        shown = bound is not None and said is not None
+        need(shown and all(closed(objective, one, stated.asked_gap) for one in (bound, said)), "the gap is open")
+    if told is not None:
+        need(gap is not None, "a gap between what is not there")
+        size = abs(objective)
+        room = gap / 1000 + (CLOSE * (1 + abs(bound) / size) if size else 0)
+        need(abs(told - gap) <= room, "the gap is another one")
+    return gap
 
 
 def guarded(document, arrays, data):
@@ -1333,7 +1379,9 @@ def main(argv):
     if word != "accepted":
         print(f"{word}: {what}")
         return 1 if word == "rejected" else 2
-    status, objective, bound, gap = what
+    status, objective, bound, gap, notes = what
+    for note in notes:
+        print(f"the data's .toml asks for {note}; the problem does not have it")
     print(f"accepted: {status}, objective {objective}, bound {bound}, gap {gap}")
     return 0
 

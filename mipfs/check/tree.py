@@ -155,6 +155,7 @@ def _check(
     data = functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    classifier.check_scaling(arrays, data)
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
