@@ -107,6 +107,7 @@ def claim_of(run: Run) -> Claim | None:
     if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
         return None
     gap = float(run.options.gap)
+    derived = problem.selection.stated_derived()
     if run.infeasible:
         empty = proof or emptiness(problem)
         if empty is not None:
