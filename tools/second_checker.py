@@ -401,11 +401,6 @@ class Statement:
         self.document, self.data = document, data
         params = document["params"]
         need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
-        made = isinstance(document.get("atoms"), dict) and document["atoms"].get("made")
-        if CARRIED_ELSEWHERE & set(params) or params.get("loss") == "structural" or made:
-            raise Declined("a kind that I do not carry: measures, other regularisers, or made features")
-        if params.get("loss") not in ("hinge", "squared-hinge", "logistic"):
-            raise Declined(f"a loss that I do not carry: {params.get('loss')!r}")
         self.loss, self.bias = params["loss"], params.get("bias")
         need(isinstance(self.bias, bool), "bias is neither true nor false")
         margin = params.get("margin", "unit")
@@ -462,13 +457,13 @@ class Statement:
         kind = self.document["scaling"].get("kind")
         need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
         p = len(self.data.names)
+        centred = "column_center" in arrays and kind == "standard"
         if kind == "none":
             shift, scale, center = [0.0] * p, [1.0] * p, [0.0] * p
         elif not {"column_shift", "column_scale"} <= set(arrays):
             raise Declined("a certificate of an earlier version, in which the scaling of the columns does not stand")
         else:
             shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in ("shift", "scale"))
-            centred = "column_center" in arrays
             center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
         self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
@@ -481,7 +476,7 @@ class Statement:
         for j, column in enumerate(self.data.columns):
             self._check_scaling(kind, j, column)
             off, quotient = Fraction(center[j]), self.shift[j] / self.scale[j]
-            need(off == 0 or near(quotient, off, Fraction(1, 2**50)), "a center is not shift/scale")
+            need(not centred or near(quotient, off, Fraction(1, 2**50)), "a center is not shift/scale")
             if off:
                 column = [Fraction(x / scale[j]) - off for x in column]
             elif kind != "none":
@@ -500,7 +495,7 @@ class Statement:
             size = sum(abs(x) for x in exact) / n
             need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {self.data.names[j]!r} is not its mean")
             square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
-            room = square / 10**6 + (size * n / 2**48) ** 2 * n
+            room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
             need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {self.data.names[j]!r} is another")
 
     def _selection(self, params):
@@ -732,7 +727,7 @@ class Duals:
     def decoded(self, d):
         """Integers k (n,) and q."""
         a, b, q, width, n = self.start[d], self.start[d + 1], self.q[d], self.width[d], self.n
-        need(0 <= a <= b <= len(self.bytes) and 0 <= width <= 7 and abs(q) <= 2000, "a dual vector has no bytes")
+        need(0 <= a <= b <= len(self.bytes) and 0 <= width <= 7 and abs(q) <= 900, "a dual vector has no bytes")
         body, flags = bytes(self.bytes[a:b]), -(-n // 8)
         held = [i for i in range(n) if i // 8 < len(body) and body[i // 8] >> (7 - i % 8) & 1]
         tops = -(-len(held) // 8)
@@ -900,6 +895,10 @@ class Tree:
             need(not reached[node], "a node is reached twice")
             reached[node] = True
             low, high = self.children[node]
+            if on in (-1, SCREENED):
+                empty = on == -1 and self.dual[node] == -2
+                need(empty or 0 <= self.dual[node] < self.duals.count, "a leaf without a dual vector")
+                need(-1 <= self.multiplier[node] < len(self.pi), "multipliers that are not there")
             if on == -1:
                 need(low == high == -1, "a leaf has children")
                 continue
@@ -1231,6 +1230,7 @@ def check(document, arrays, data):
     known = {"kind", "bound", "gap", "file", "sha256", "found", "derived"}
     need(set(claimed) <= known, "an unknown field of the certificate")
     need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
+    decline(document)
     need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
     stated = Statement(document, arrays, data)
     need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
@@ -1249,15 +1249,26 @@ def check(document, arrays, data):
     return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
 
 
+def decline(document):
+    """Decline the kinds that this checker does not carry, before anything else is said of them."""
+    params, atoms = document["params"], document.get("atoms")
+    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in ("hinge", "squared-hinge", "logistic"):
+        raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
+    if isinstance(atoms, dict) and atoms.get("made"):
+        raise Declined("a kind that I do not carry: products or functions of features")
+
+
 def prove(stated, tree, status, bound):
     """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say."""
 
     def too_low(_node, _state, _ends, _value):
         raise Rejected("a leaf does not reach the bound")
 
+    for d in range(tree.duals.count):
+        tree.duals.get(d)
     if bound is None and status != "INFEASIBLE":
-        tree.walk(Fraction(-1) * LARGEST**4, lambda *_: None)  # nothing is claimed: only what it refers to is looked at
-    elif bound is None:
+        return  # nothing is claimed
+    if bound is None:
         tree.walk(None, too_low)
     elif stated.rho or bound > 0:
         tree.walk(stated.unit(bound), too_low)
@@ -1273,7 +1284,8 @@ def check_classifier(stated):
     if data.labels is not None:
         same = all(str(document["labels"][side]) == str(name) for side, name in data.labels.items())
         need(same, "the labels are others in the data")
-    read = document.get("read") or {"label": None, "words": {}}
+    read = document.get("read")
+    read = {"label": None, "words": {}} if read is None else read
     need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
     need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
     chosen = chosen_of(stated, document["selected"])

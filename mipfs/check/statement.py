@@ -176,6 +176,7 @@ class Statement:
 
     def _read_rows(self, document: Document) -> None:
         self.rows = document["rows"]
+        require(isinstance(self.rows, list), "the rows are no list")
         self.extra = document.get("extra", {})
         require(not any(name in self.atoms.index for name in self.extra), "an extra variable is called as a feature is")
         places = {name: self.p + k for k, name in enumerate(self.extra)}
