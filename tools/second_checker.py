@@ -530,7 +530,7 @@ class Statement:
 
     def _rows(self):
         """The user's rows and extra variables."""
-        given = self.document.get("extra") or {}
+        given = self.document.get("extra", {})
         need(isinstance(given, dict), "extra is no mapping")
         self.extra = list(given)
         need(not set(self.extra) & set(self.names), "an extra variable has the name of an atom")
@@ -712,6 +712,8 @@ class Duals:
         self.count = len(self.q)
         shapes = (len(self.start) == self.count + 1, len(self.level) == self.count, len(self.width) == self.count)
         need(all(shapes) and len(self.top) in (0, self.n), "the dual arrays do not belong together")
+        ends = self.start[0] == 0 and self.start[-1] == len(self.bytes) and self.start == sorted(self.start)
+        need(ends and all(0 <= width <= 7 for width in self.width), "the bytes of the dual vectors do not add up")
         self.kept = {}
 
     def get(self, d):
@@ -727,7 +729,7 @@ class Duals:
     def decoded(self, d):
         """Integers k (n,) and q."""
         a, b, q, width, n = self.start[d], self.start[d + 1], self.q[d], self.width[d], self.n
-        need(0 <= a <= b <= len(self.bytes) and 0 <= width <= 7 and abs(q) <= 900, "a dual vector has no bytes")
+        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
         body, flags = bytes(self.bytes[a:b]), -(-n // 8)
         held = [i for i in range(n) if i // 8 < len(body) and body[i // 8] >> (7 - i % 8) & 1]
         tops = -(-len(held) // 8)
@@ -749,7 +751,8 @@ class Duals:
     def _check(self, k, q):
         """The box and y'α = 0, as integers."""
         stated = self.stated
-        need(all(v >= 0 for v in k), "a dual vector is below 0")
+        most = min(2**53, 2**62 // self.n)
+        need(all(0 <= v <= most for v in k), "a dual vector is below 0, or too wide")
         if stated.loss != "squared-hinge":
             grid = Fraction(2) ** q
             need(all(v <= c * grid for v, c in zip(k, stated.c, strict=True)), "a dual vector is above C")
@@ -817,6 +820,8 @@ class Line:
     def start(self, ends):
         """The part without σ at ends of the extra variables; None where it is −∞."""
         total = self.base
+        if total is None:
+            return None
         for slope, (low, high) in zip(self.slopes, ends, strict=True):
             end = low if slope > 0 else high
             if slope and end is None:
@@ -850,9 +855,10 @@ class Tree:
         need(array_of(arrays, "version") in ([1], [2]), "a version of the sidecar that I do not know")
         self.feature, self.dual, self.multiplier = (array_of(arrays, n) for n in ("feature", "dual", "multiplier"))
         self.count = len(self.feature)
-        for name, columns in (("children", 2), ("whole", 2)):
+        arrays = {"whole": Array([], (0, 2), "i")} | arrays
+        for name in ("children", "whole"):
             need(name in arrays and arrays[name].kind == "i", f"the sidecar has no {name}")
-            need(len(arrays[name].shape) == 2 and arrays[name].shape[1] == columns, f"{name} has a wrong shape")
+            need(len(arrays[name].shape) == 2 and arrays[name].shape[1] == 2, f"{name} has a wrong shape")
         pairs = [list(zip(a.values[::2], a.values[1::2], strict=True)) for a in (arrays["children"], arrays["whole"])]
         self.children, found = pairs
         need(self.count > 0 and len(self.children) == len(self.dual) == len(self.multiplier) == self.count, "no tree")
@@ -919,13 +925,12 @@ class Tree:
         need(all(0 <= node < self.count and p <= self.feature[node] < SCREENED for node in self.whole), "odd splits")
 
     def ends(self, pi):
-        """Σ π_i · (lower end where π > 0, upper end where π < 0); the parts of the atoms and of the extra variables."""
+        """Σ π_i · (lower end where π > 0, upper end where π < 0), None: −∞; the parts of atoms and extra variables."""
         base, atoms, extra = Fraction(0), [Fraction(0)] * self.stated.p, [Fraction(0)] * len(self.stated.extra)
         for value, row in zip(pi, self.rows, strict=True):
             if value:
                 end = row.low if value > 0 else row.high
-                need(end is not None, "a multiplier at an end that a row does not have")
-                base += value * end
+                base = None if base is None or end is None else base + value * end
                 for j, a in row.terms.items():
                     atoms[j] -= value * a
                 for k, a in row.extra.items():
@@ -939,7 +944,7 @@ class Tree:
             base, atoms, extra = self.ends(self.pi[m] if m >= 0 else [0] * len(self.rows))
             if d is not None:
                 g, terms = self.duals.get(d)
-                base += g
+                base = None if base is None else base + g
                 atoms = [a + c - t for a, c, t in zip(atoms, self.stated.cost, terms, strict=True)]
             self.lines[d, m] = Line(base, atoms, extra)
         return self.lines[d, m]
@@ -1267,11 +1272,11 @@ def prove(stated, tree, status, bound):
     for d in range(tree.duals.count):
         tree.duals.get(d)
     if bound is None and status != "INFEASIBLE":
-        return  # nothing is claimed
-    if bound is None:
+        tree.walk(-(LARGEST**4), lambda *_: None)  # nothing is claimed, but what is said to be empty is to be
+    elif bound is None:
         tree.walk(None, too_low)
-    elif stated.rho or bound > 0:
-        tree.walk(stated.unit(bound), too_low)
+    else:
+        tree.walk(stated.unit(bound), too_low if stated.rho or bound > 0 else lambda *_: None)
 
 
 def check_classifier(stated):

@@ -83,7 +83,8 @@ class Tree:
                 name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors"
             )
         at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
-        require("whole" not in arrays or len(at) == len(arrays["whole"]), "a node is split at two values")
+        pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
+        require(pairs, "splits on extra variables are not one number each")
         require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
@@ -323,6 +324,9 @@ def least_bound(
     least = math.inf
     where = -1
     done = 0
+    shape = arrays["multipliers"].shape
+    fits = len(shape) == 2 and (shape[0] == 0 or shape[1] == statement.lb.size)
+    require(fits, "the multipliers are not those of so many rows")
     costs = Costs(statement, duals, arrays["multipliers"])
     fixed = Fixings(statement)
     completions = Completions.of(statement, duals) if tree.has_chains else None
