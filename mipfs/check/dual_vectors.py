@@ -42,8 +42,9 @@ class Duals:
         self.statement = statement
         self.arrays = arrays
         self.count = len(arrays["dual_q"])
-        self._check_stored()
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        if statement.is_sum:
+            self._check_stored()
         # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
