@@ -820,8 +820,6 @@ class Line:
     def start(self, ends):
         """The part without σ at ends of the extra variables; None where it is −∞."""
         total = self.base
-        if total is None:
-            return None
         for slope, (low, high) in zip(self.slopes, ends, strict=True):
             end = low if slope > 0 else high
             if slope and end is None:
@@ -925,12 +923,14 @@ class Tree:
         need(all(0 <= node < self.count and p <= self.feature[node] < SCREENED for node in self.whole), "odd splits")
 
     def ends(self, pi):
-        """Σ π_i · (lower end where π > 0, upper end where π < 0), None: −∞; the parts of atoms and extra variables."""
+        """Σ π_i · (lower end where π > 0, upper end where π < 0); the parts of the atoms and of the extra variables."""
         base, atoms, extra = Fraction(0), [Fraction(0)] * self.stated.p, [Fraction(0)] * len(self.stated.extra)
         for value, row in zip(pi, self.rows, strict=True):
             if value:
                 end = row.low if value > 0 else row.high
-                base = None if base is None or end is None else base + value * end
+                if end is None:
+                    continue  # counts for nothing
+                base += value * end
                 for j, a in row.terms.items():
                     atoms[j] -= value * a
                 for k, a in row.extra.items():
@@ -944,7 +944,7 @@ class Tree:
             base, atoms, extra = self.ends(self.pi[m] if m >= 0 else [0] * len(self.rows))
             if d is not None:
                 g, terms = self.duals.get(d)
-                base = None if base is None else base + g
+                base += g
                 atoms = [a + c - t for a, c, t in zip(atoms, self.stated.cost, terms, strict=True)]
             self.lines[d, m] = Line(base, atoms, extra)
         return self.lines[d, m]

@@ -86,7 +86,10 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
-            require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
+            require(
+                number(one, f"the {what} of {name!r}") == exact,
+                f"the {what} of {name!r} is {one!r}, but {exact!r} in the data",
+            )
 
 
 def check_scaling(arrays: Arrays, data: Instance) -> None:

@@ -94,6 +94,7 @@ class Atoms:
 
 def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
     """Positions of names, each of which must be there, and once."""
+    require(not isinstance(names, str), f"{names!r} is one name, where a list of them is meant")
     names = list(names)
     for name in names:
         require(name in index, f"the data has no {name!r} to select")
