@@ -198,6 +198,9 @@ def judged(seed: int, counts: Counter[str]) -> bool:
 
 def rounded(document: Any, arrays: Mapping[str, Any], data: Instance) -> bool:
     """Whether the first checker accepts a bound that is a billionth less: then only rounding stood in its way."""
+    sizes = [abs(v) for v in arrays["multipliers"].ravel().tolist() if v and not isinstance(v, bytes)]
+    if sizes and not 1e-290 < min(sizes) <= max(sizes) < 1e290:
+        return True  # products with these are lost in floating point, or infinite
     less, claimed = copy.deepcopy(document), document["certificate"]["bound"]
     if claimed is None:
         return False

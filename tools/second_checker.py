@@ -403,6 +403,7 @@ class Statement:
         need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
         self.loss, self.bias = params["loss"], params.get("bias")
         need(isinstance(self.bias, bool), "bias is neither true nor false")
+        need({"M", "C", "lambda", "gap"} <= set(params), "a parameter is missing")
         margin = params.get("margin", "unit")
         need(margin in ("unit", "rho"), "the margin is neither unit nor rho")
         self.rho = margin == "rho"
@@ -501,7 +502,8 @@ class Statement:
     def _selection(self, params):
         """M, the forced atoms and what an atom costs."""
         M = params.get("M")
-        self.M = self.p if M is None else min(whole(M, "M"), self.p)
+        need(M is None or whole(M, "M") <= 2**53, "M is too large")
+        self.M = self.p if M is None else min(M, self.p)
         self.forced = {}
         for key, value in (("forced_in", 1), ("forced_out", 0)):
             names = params.get(key) or []
@@ -510,7 +512,6 @@ class Statement:
                 need(isinstance(name, str) and name in self.atom, f"{key} has {name!r}, which cannot be selected")
                 if self.forced.setdefault(self.atom[name], value) != value:
                     self.M = -1  # forced in and out: nothing fits
-            need(len(set(names)) == len(names), f"{key} has a name twice")
         lam, penalty = params.get("lambda", 0.0), params.get("penalty") or {}
         if isinstance(lam, list):
             need(len(lam) == self.p, "lambda is not one number an atom")
@@ -547,7 +548,7 @@ class Statement:
         need(isinstance(self.document.get("rows"), list), "rows is no list")
         for one in self.document["rows"]:
             need(isinstance(one, dict) and isinstance(one.get("terms"), dict), "a row has no terms")
-            need(set(one) <= {"name", "terms", "lb", "ub", "origin"}, "a row has an unknown field")
+            need(set(one) <= {"name", "terms", "lb", "ub", "origin"} and "name" in one, "a row has an unknown field")
             terms, extra = {}, {}
             for name, value in one["terms"].items():
                 need(name in self.atom or name in given, f"a row names {name!r}, which is nothing")
@@ -1399,7 +1400,11 @@ def main(argv):
     status, objective, bound, gap, notes = what
     for note in notes:
         print(f"the data's .toml asks for {note}; the problem does not have it")
-    print(f"accepted: {status}, objective {objective}, bound {bound}, gap {gap}")
+    shown = [
+        f"{name} {'none' if v is None else format(v, '.10g')}"
+        for name, v in (("objective", objective), ("bound", bound))
+    ]
+    print(f"accepted: {status}, {shown[0]}, {shown[1]}, gap {'none' if gap is None else format(gap, '.3g')}")
     return 0
 
 

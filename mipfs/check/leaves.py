@@ -42,6 +42,27 @@ class Proven(Protocol):
         """Positions, g and the costs of the atoms (B, p) of a block."""
 
 
+def _check_arrays(arrays: Arrays) -> None:
+    """Types, and sizes that belong together."""
+    n_duals = len(arrays["dual_q"])
+    for name, array in arrays.items():
+        scaling = name.startswith("column_")  # `classifier.check_scaling` looks at these
+        kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
+        require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
+    for name, size in (("version", 1), ("dual_start", n_duals + 1), ("dual_level", n_duals), ("dual_width", n_duals)):
+        require(name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors")
+    require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
+
+
+def _whole(arrays: Arrays, feature: list[int], p: int) -> dict[int, int]:
+    """The values of the splits on extra variables, by node."""
+    at: dict[int, int] = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
+    pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
+    require(pairs, "splits on extra variables are not one number each")
+    require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
+    return at
+
+
 class Tree:
     """The tree: every node reached once, two children on an atom that is not fixed above or on a whole variable.
 
@@ -62,30 +83,14 @@ class Tree:
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
-        require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
-        for name, array in arrays.items():
-            scaling = name.startswith("column_")  # `classifier.check_scaling` looks at these
-            kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
-            require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
+        _check_arrays(arrays)
         self.feature = feature = arrays["feature"].tolist()
         children = arrays["children"].tolist()
         self.dual = arrays["dual"].tolist()
         self.multiplier = arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
-        for name, size in (
-            ("version", 1),
-            ("dual_start", n_duals + 1),
-            ("dual_level", n_duals),
-            ("dual_width", n_duals),
-        ):
-            require(
-                name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors"
-            )
-        at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
-        pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
-        require(pairs, "splits on extra variables are not one number each")
-        require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
+        at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
         # Depth first, without recursion; a release undoes a fixing on the way back.
@@ -326,7 +331,7 @@ def least_bound(
     done = 0
     shape = arrays["multipliers"].shape
     fits = len(shape) == 2 and (shape[0] == 0 or shape[1] == statement.lb.size)
-    require(fits, "the multipliers are not those of so many rows")
+    require(fits, "the multipliers are not one for every row")
     costs = Costs(statement, duals, arrays["multipliers"])
     fixed = Fixings(statement)
     completions = Completions.of(statement, duals) if tree.has_chains else None

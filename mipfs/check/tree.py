@@ -147,9 +147,7 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    status = document["status"]
-    kind = document["scaling"]["kind"]
-    certificate = document["certificate"]
+    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
     data = functions.view(document, data)
