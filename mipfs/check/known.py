@@ -35,6 +35,8 @@ MEMBER = _names("share selected extra")
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
     _only(document, RESULT, "the result")
+    for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
+        require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")
     _only(document["scaling"], SCALING, "the scaling")
     _only(document["labels"], LABELS, "the labels")

@@ -59,6 +59,7 @@ class Atoms:
         columns = None if self.single else [_places(part, data.index) for part in given["columns"]]
         require(not self.single or given.get("columns") is None, "the atoms have columns, but no names")
         self.names = data.feature_names if self.single else list(given["names"])
+        require(self.single or all(isinstance(name, str) for name in self.names), "the name of an atom is no text")
         self.count = len(self.names)
         self.index: Mapping[str, int] = data.index if self.single else {name: g for g, name in enumerate(self.names)}
         require(len(self.index) == self.count, "two atoms have one name")
@@ -94,6 +95,7 @@ class Atoms:
 
 def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
     """Positions of names, each of which must be there, and once."""
+    require(not isinstance(names, str), f"{names!r} is one name, where a list of them is meant")
     names = list(names)
     for name in names:
         require(name in index, f"the data has no {name!r} to select")
@@ -123,6 +125,7 @@ class Statement:
         self.stated = self._stated()
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
+        require(M is None or 0 <= M <= 2**53, f"M = {M!r} is no number of features")
         self.c = float(C) * data.sample_weight
         inside = float(self.c.min()) >= SMALLEST_C and float(self.c.max()) <= LARGEST_C
         require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
@@ -176,6 +179,7 @@ class Statement:
 
     def _read_rows(self, document: Document) -> None:
         self.rows = document["rows"]
+        require(isinstance(self.rows, list), "the rows are no list")
         self.extra = document.get("extra", {})
         require(not any(name in self.atoms.index for name in self.extra), "an extra variable is called as a feature is")
         places = {name: self.p + k for k, name in enumerate(self.extra)}

@@ -147,14 +147,13 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    status = document["status"]
-    kind = document["scaling"]["kind"]
-    certificate = document["certificate"]
+    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
     data = functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    classifier.check_scaling(arrays, data)
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
