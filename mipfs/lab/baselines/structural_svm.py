@@ -13,9 +13,25 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.dual_descent import check_all
 from mipfs.lab.baselines.linear import Linear, check_weight, linear
+from mipfs.lab.joint import with_constant
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
+
+ABOUT = About(
+    what="the structural SVM of F1 on all features (SVM^perf): a reference, it selects nothing",
+    source="Joachims 2005; Mao 2013, Table 2",
+    sparse="yes",
+    limits="M is p; no sample weights; penalises the intercept; bench takes its own measure for F1",
+    library="own kernels",
+    weighted=False,
+)
+MEASURE = "f1"
+"""The measure where none is asked for, as that of Mao 2013, section 8.4."""
+FIT_GAP = 1e-6
+"""Relative gap of `fit` and `of_columns`."""
 
 
 def structural_svm(
@@ -62,3 +78,39 @@ def structural_svm(
     loss = Structural(get_measure(measure, data.y, beta=beta, k=k))
     svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, tol=tol)
     return linear(data, ids, svm.w, 0.0, float(C), objective=svm.primal, bound=svm.dual)
+
+
+def of_columns(
+    data: Instance,
+    ids: npt.NDArray[np.int64],
+    C: float,
+    measure: str = MEASURE,
+    *,
+    bias: bool = True,
+    beta: float | None = None,
+    k: int | None = None,
+) -> Linear:
+    """The structural SVM on some columns, with C n/4 for C: for the error, that is C for every sample.
+
+    Parameters
+    ----------
+    data : Instance without sample weights
+    ids : (m,) different positions of columns
+    C : float > 0
+    measure, beta, k : see `mipfs.measures.get_measure`
+    bias : bool
+        Whether there is an intercept, as the penalised weight of a constant column.
+    """
+    constant = float(bias)
+    joint_c = 0.25 * C * data.n_samples
+    wide = with_constant([data], constant)[0]
+    columns = np.append(ids, data.n_features) if bias else ids
+    fitted = structural_svm(wide, measure, joint_c, columns, beta=beta, k=k, tol=FIT_GAP)
+    kept = fitted.ids < data.n_features
+    return Linear(fitted.ids[kept], fitted.w[kept], fitted.b + constant * float(fitted.w[~kept].sum()), joint_c)
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The structural SVM of F1 on all features, as a reference: M must be p."""
+    check_all(data, M, "svm-perf")
+    return of_columns(data, np.arange(data.n_features), C, bias=bias)
