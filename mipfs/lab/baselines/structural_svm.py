@@ -8,6 +8,8 @@ with in Table 2, and how the columns that another method has chosen are fitted f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,6 +44,7 @@ def structural_svm(
     *,
     beta: float | None = None,
     k: int | None = None,
+    sigma: npt.NDArray[np.float64] | None = None,
     tol: float = 1e-4,
 ) -> Linear:
     """Solve on the given columns.
@@ -54,6 +57,8 @@ def structural_svm(
     columns : (m,) different positions of columns, optional
         By default all of them.
     beta, k : of the measure, see `mipfs.measures.get_measure`
+    sigma : (m,) numbers in (0, 1], optional
+        Of a relaxation: ½ Σ w_j²/σ_j stands for ½ ‖w‖². Ones by default.
     tol : float > 0
         Relative gap between objective and bound to reach.
 
@@ -76,7 +81,7 @@ def structural_svm(
     if ids.ndim != 1 or np.unique(ids).size < ids.size or np.any((ids < 0) | (ids >= data.n_features)):
         raise UsageError(f"columns must be different integers from 0 to {data.n_features - 1}")
     loss = Structural(get_measure(measure, data.y, beta=beta, k=k))
-    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, tol=tol)
+    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, sigma, tol=tol)
     return linear(data, ids, svm.w, 0.0, float(C), objective=svm.primal, bound=svm.dual)
 
 
@@ -114,3 +119,19 @@ def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int 
     """The structural SVM of F1 on all features, as a reference: M must be p."""
     check_all(data, M, "svm-perf")
     return of_columns(data, np.arange(data.n_features), C, bias=bias)
+
+
+def at_relaxation(
+    data: Instance, sigma: Mapping[str, float], C: float, measure: str, *, tol: float, beta: float | None, k: int | None
+) -> Linear:
+    """The predictor of a relaxation: the structural SVM at its σ, every feature with σ > 0 kept (Mao 2013, (5)).
+
+    Parameters
+    ----------
+    data, C, measure, tol, beta, k : as in `structural_svm`
+    sigma : mapping of name to σ in (0, 1]
+    """
+    ids = data.columns_of(list(sigma))
+    return structural_svm(
+        data, measure, C, ids, beta=beta, k=k, sigma=np.array([*sigma.values()], dtype=float), tol=tol
+    )
