@@ -62,7 +62,7 @@ def path(
     model : Problem, Pyomo model of a formulation, or Formulation
     M, C, lam : iterable of numbers
         The values. Just one of these and `rows` is given, or M and C: then every M is solved for every C.
-        ``lam="auto"``, or "auto:20", takes so many from two SVMs, down from where nothing is selected
+        ``lam="auto"``, or "auto:20", takes 10, or 20, from two SVMs, down from where nothing is selected
         (`mipfs.lab.studies.lambdas`).
     rows : Rows, or sequence of Rows or of (A, lb, ub) as for `Problem.with_rows`
         The first point is the problem as it is; then the rows of a `Rows`, or the members of a sequence, are
