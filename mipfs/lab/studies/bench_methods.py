@@ -164,7 +164,7 @@ def measure_of(setting: Setting) -> dict[str, Any]:
 SOLVED: dict[str, Solved | Joint] = {
     "fgm": Solved("feature generation: the convex relaxation, rounded", "Tan 2014", "kelley", "squared-hinge", 1e-3),
     "fgm-hinge": Solved("the same with the hinge", "Tan 2014", "kelley", "hinge", 1e-3),
-    "fgm-logistic": Solved("the same with the logistic loss", "Tan 2014, section 4", "kelley", "logistic", 1e-3),
+    "fgm-logistic": Solved("the same with the logistic loss", "Tan 2014, section 5.2", "kelley", "logistic", 1e-3),
     "fsp-m": Solved("the best M features, proved by branch and bound", "Aytug 2015", "branch", "hinge", 1e-4),
     "fsp-m-squared-hinge": Solved("the same with the squared hinge", "Aytug 2015", "branch", "squared-hinge", 1e-4),
     "gbd": Solved("the best M features, by Benders decomposition", "Aytug 2015, Table 1", "gbd", "hinge", 1e-4),
