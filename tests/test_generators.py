@@ -112,7 +112,7 @@ def test_files_of_tan_and_paul_read_back_bit_by_bit(tmp_path):
 
 
 def test_kinds_and_densities_of_tan_2014(tmp_path):
-    """Weights are one uniform draw to the power of the kind; a density is a share of entries, and labels are those of the sparse X."""
+    """Weights are one uniform draw to the power of the kind; a density is a share of entries of X, also for labels."""
     one, two = (generators.tan_2014(20, 30, 5, 3, kind=kind) for kind in ("I", "II"))
     np.testing.assert_allclose(two["w"][two["S"]], one["w"][one["S"]] ** 0.3)
     thin = generators.tan_2014(400, 200, 5, 3, density=0.1)
