@@ -15,7 +15,7 @@ STATED_BY = {
     "fgm": ("qcqp_relaxation.py", ("declare",)),
     "boolean": ("boolean_relaxation.py", ("program_of",)),
     "reduced-mkl": ("reduced_mkl.py", ("_dual", "_primal")),
-    "structural": ("structural_dual.py", ("declare",)),
+    "structural": ("structural_dual.py", ("_dual", "_primal")),
 }
 """The functions that state a program, where that is not `declare` of the file of its name."""
 HEAD = """# The formulations

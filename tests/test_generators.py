@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mipfs
 from mipfs import generators
 from mipfs.errors import UsageError
 from mipfs.readers import read
@@ -110,6 +111,39 @@ def test_files_of_tan_and_paul_read_back_bit_by_bit(tmp_path):
     assert read(tmp_path / "tan-2010-30x8-seed7.npz").feature_names[:4] == ("f1", "f2", "f3", "noise1")
 
 
+def test_kinds_and_densities_of_tan_2014(tmp_path):
+    """Weights are one uniform draw to the power of the kind; a density is a share of entries of X, also for labels."""
+    one, two = (generators.tan_2014(20, 30, 5, 3, kind=kind) for kind in ("I", "II"))
+    np.testing.assert_allclose(two["w"][two["S"]], one["w"][one["S"]] ** 0.3)
+    thin = generators.tan_2014(400, 200, 5, 3, density=0.1)
+    X, y = thin["train"]
+    assert abs(X.nnz / 80_000 - 0.1) < 0.005
+    assert abs(X.data.std() - 1) < 0.05
+    np.testing.assert_array_equal(y, np.where(X.toarray() @ thin["w"] > 0, 1, -1))
+    path = generators.write("tan-2014", tmp_path, n_samples=40, n_features=20, M=3, kind="III", density=0.3, seed=2)
+    assert path.name == "tan-2014-40x20-M3-kindIII-density0.3-seed2.npz"
+    again = generators.tan_2014(40, 20, 3, 2, kind="III", density=0.3)
+    np.testing.assert_array_equal(read(path).X.toarray(), again["train"][0].toarray())
+    described = tomllib.loads(path.with_suffix(".toml").read_text())
+    assert (described["generator"]["kind"], described["generator"]["density"]) == ("III", 0.3)
+    assert "--kind III --density 0.3 --seed 2" in described["data"]["source"]
+
+
+def test_groups_of_tan_2014_are_solved_as_groups(tmp_path):
+    made = generators.tan_2014_groups(60, 40, 2, 1, n_test=30)
+    X, y = made["train"]
+    np.testing.assert_array_equal(y, np.where(X @ made["w"] > 0, 1, -1))
+    assert np.count_nonzero(made["w"]) == 20
+    assert [made["groups"][name].tolist() for name in made["chosen"]] == made["S"].reshape(2, 10).tolist()
+    path = generators.write("tan-2014-groups", tmp_path, n_samples=60, n_features=40, M=2, seed=1)
+    data = read(path)
+    np.testing.assert_array_equal(data.X, X)
+    assert set(data.groups) == set(made["groups"])
+    problem = mipfs.Problem(data, C=1.0, atoms=mipfs.atoms.make("groups", data))
+    assert problem.M == 2
+    assert set(mipfs.solve(problem).selected) == set(made["chosen"])
+
+
 def test_out_may_be_the_file_itself(tmp_path):
     path = generators.write("aytug-one", tmp_path / "mine.svm", n_samples=20, n_features=3, M=1)
     assert path == tmp_path / "mine.svm"
@@ -132,7 +166,7 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
             "aytug",
             {},
             "no instance is called 'aytug'; "
-            "there are aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit, wdbc",
+            "there are aytug-one, aytug-two, tan-2010, tan-2014, tan-2014-groups, paul-2016, credit, wdbc",
         ),
         ("aytug-two", {"n_samples": 5}, "n_samples = 5: in aytug-two it is fixed"),
         ("wdbc", {"M": 5}, "M = 5: in wdbc it is fixed"),
@@ -141,6 +175,10 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
         ("tan-2010", {"seed": -1}, "seed = -1 must be a whole number >= 0"),
         ("tan-2014", {"n_features": 399}, "M = 400 must lie between 1 and 399, the number of features"),
         ("tan-2014", {"n_samples": 0}, "n_samples = 0 must be a whole number >= 1 or None"),
+        ("tan-2014", {"kind": "IV"}, "type 'IV' is unknown; it is one of I, II, III"),
+        ("tan-2010", {"density": 0.5}, "density = 0.5: in tan-2010 it is fixed"),
+        ("tan-2014-groups", {"n_features": 25}, "n_features = 25 must be a multiple of 10, the features of a group"),
+        ("tan-2014-groups", {"n_features": 20, "M": 3}, "M = 3 must lie between 1 and 2, the number of groups"),
         ("paul-2016", {"M": 1001}, "M = 1001 must lie between 1 and 1000, the number of features"),
         ("paul-2016", {"n_samples": 1}, "n_samples = 1 must be a whole number >= 2"),
         ("credit", {"seed": 5}, "seed = 5: credit is always the same"),

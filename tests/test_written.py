@@ -196,7 +196,7 @@ def test_the_structural_dual_with_its_labellings(
     write(problem, path)
     assert solved_by_scip(path) == pytest.approx(declared.cvxpy.value, rel=1e-5)
     assert declared.sigma is not None
-    assert declared.sigma.value.sum() <= 2 + bias + 1e-6
+    assert declared.sigma.value.sum() <= 2 + 1e-6
 
 
 def test_a_users_rows_in_a_pyomo_model(tmp_path: Path) -> None:

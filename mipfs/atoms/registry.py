@@ -95,7 +95,7 @@ KINDS: dict[str, Kind] = {
         "mipfs.atoms.pairs",
         "Pairs",
         "squares and products of features, as many as there are: the polynomial kernel",
-        "Tan 2014, 4.4",
+        "Tan 2014, 6.4",
     ),
 }
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mipfs import __version__
+from mipfs.cli.bags import bags
 from mipfs.cli.baselines import baselines
 from mipfs.cli.bench import bench
 from mipfs.cli.compare import compare
@@ -39,6 +40,7 @@ for function in (
         path,
         bench,
         sketch,
+        bags,
         models,
         baselines,
         generate,

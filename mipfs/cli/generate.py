@@ -8,7 +8,7 @@ import typer
 
 from mipfs.cli.options import Json, Quiet, Seed
 
-NAMES = "aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit or wdbc."
+NAMES = "aytug-one, aytug-two, tan-2010, tan-2014, tan-2014-groups, paul-2016, credit or wdbc."
 
 
 def generate(
@@ -17,6 +17,10 @@ def generate(
     n_features: Annotated[int | None, typer.Option("--n-features", help="Features.")] = None,
     M: Annotated[
         int | None, typer.Option("--M", help="Features that matter; drawn unless given (tan-2014: 400, paul-2016: 40).")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Of tan-2014: I, II or III, how weights fall off.")] = None,
+    density: Annotated[
+        float | None, typer.Option("--density", help="Of tan-2014: the share of entries that are not zero.")
     ] = None,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = ".",
     force: Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")] = False,
@@ -30,7 +34,8 @@ def generate(
     from mipfs.generators import write
 
     check_target(json)
-    path = write(name, out, n_samples=n_samples, n_features=n_features, M=M, seed=seed, force=force)
+    sizes = {"n_samples": n_samples, "n_features": n_features, "M": M}
+    path = write(name, out, **sizes, kind=kind, density=density, seed=seed, force=force)
     if json is not None:
         check_target(json, str(path))  # which is known only now
         write_json({"schema": 1, "name": name, "data": str(path)}, json)

@@ -41,7 +41,8 @@ def path(
     ] = None,
     C: Annotated[str | None, typer.Option("--C", metavar="LIST", help="Values of C, separated by commas.")] = None,
     lam: Annotated[
-        str | None, typer.Option("--lambda", metavar="LIST", help="Values of lambda, separated by commas.")
+        str | None,
+        typer.Option("--lambda", metavar="LIST", help="Values of lambda, separated by commas; auto or auto:N finds N."),
     ] = None,
     rows: Annotated[
         str | None, typer.Option("--rows", metavar="rows.lp", help="The rows of an LP file, added one after the other.")
@@ -90,7 +91,7 @@ def path(
     named: dict[str, Any] = {
         "M": None if M is None else parse_whole(M),
         "C": None if C is None else parse_numbers("C", C),
-        "lam": None if lam is None else parse_numbers("lambda", lam),
+        "lam": lam if lam is None or lam.startswith("auto") else parse_numbers("lambda", lam),
     }
     axes = {name: values for name, values in named.items() if values is not None}
     if len(axes) + (rows is not None) != 1 and (rows is not None or axes.keys() != {"M", "C"}):

@@ -76,6 +76,9 @@ class Options(Declared):
         (Tan 2010), for the squared hinge without bias and penalties (`mipfs.lab.shelf.reduced_mkl`).
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
+    rounding : {"best", "scores"}
+        "best": the best of several rankings, spliced. "scores": the set of FGM-B as published, and no other: the
+        selection of S of largest Σ c_j, c_j = s_j(α) at the final α, less its cost (Tan 2010, section 3.2).
     polish : bool, optional
         Splice the incumbents at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data. By
         default as many of them as cost about what the run did, two for every iteration.
@@ -98,6 +101,7 @@ class Options(Declared):
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
+    rounding: Literal["best", "scores"] = "best"
     polish: bool | None = None
     eps_c: Share | None = None
     eps_apg: Share | None = None
@@ -163,7 +167,7 @@ def run(run: Run) -> Steps:
         run.lower_upper(last.upper)
         run.iteration += 1
         run.count(selections=len(pool), **most_violated.counters())
-        if run.iteration == 1 and options.refit:
+        if run.iteration == 1 and options.refit and options.rounding == "best":
             rounding.of_mixture(pool, last)
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
@@ -180,23 +184,35 @@ def run(run: Run) -> Steps:
         if problem.atoms.is_held:  # a program has a variable for every atom
             run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
-        if options.refit:
-            rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
-            most = settings.splices * rounds if options.polish is None else None if options.polish else 0
-            rounding.of_all(pool, last, most)
+        _rounded(run, rounding, pool, last)
     yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
     most_violated.prove(run)
+
+
+def _rounded(run: Run, rounding: Rounding, pool: Pool, last: Solution) -> None:
+    """Leave an incumbent: the set of FGM-B, or the best of what every ranking leads to."""
+    options = run.options
+    if options.rounding == "scores":
+        rounding.by_scores(last.alpha)
+    elif options.refit:
+        rounds = max(run.iteration, -(-pool.used.size // max(1, run.problem.M or 1)))  # a face takes more in a round
+        most = run.settings.splices * rounds if options.polish is None else None if options.polish else 0
+        rounding.of_all(pool, last, most)
 
 
 def _begun(run: Run, rounding: Rounding) -> bool:
     """Take the bound of α = 0, and the classifier of no features; False where S is empty."""
     problem = run.problem
+    if run.options.rounding == "scores" and not problem.atoms.is_held:
+        raise UsageError(
+            f"rounding = 'scores' ranks atoms that are held, and there are too many {problem.atoms.called}"
+        )
     least = 0.0
     if not problem.selection.is_plain or problem.selection.forced_in or problem.has_penalty:
         first, least = run.cheapest()
         if first is None:
             return False
-    if run.options.refit:
+    if run.options.refit and run.options.rounding == "best":
         rounding.at_nothing()
     run.raise_bound(least)
     run.sharpness = run.settings.sharper

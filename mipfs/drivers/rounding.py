@@ -44,6 +44,12 @@ class Rounding:
         run = self.run if self.top is None else self._part(np.zeros(1, dtype=np.int64))
         round_to(run, [np.zeros(run.problem.atoms.count)])
 
+    def by_scores(self, alpha: Array) -> None:
+        """Offer the allowed selection of largest Σ c_j at α, less its cost: FGM-B as published (Tan 2010, 3.2)."""
+        problem = self.run.problem
+        scores = gains(problem.atoms.scores(alpha * problem.data.y), problem.penalty)
+        round_to(self.run, [scores])
+
     def of_mixture(self, pool: Pool, last: Solution) -> None:
         """Offer the selection of largest σ."""
         among = None if self.top is None else pool.used

@@ -29,7 +29,7 @@ from mipfs.result.result import Record, Result, StopReason
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""
-FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT)
+FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT, StopReason.COMPLETED)
 """Why a run may stop without a warning: it is done, or did as many iterations as were asked for."""
 
 

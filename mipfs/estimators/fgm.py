@@ -32,14 +32,18 @@ class FGMClassifier(RelaxationClassifier):
     C : float > 0, default 1
         Loss weight.
     T : int or None, default None
-        Stop after T iterations, as the papers do; None: when the gap of the relaxation is closed.
+        Stop after T iterations, as the papers do (15 in Tan 2014); None: when the gap of the relaxation is closed.
+    eps_c, eps_apg : float in [0, 1) or None, default None
+        The stops of Tan 2014, section 6.2: once the relaxation falls by no more than this share of itself in an
+        iteration (1e-2 there), and (43), once a step of the proximal gradient changes it by no more (1e-4).
     loss : {"squared-hinge", "hinge", "logistic"}, default "squared-hinge"
     bias : bool, default True
         Whether there is an (unpenalised) intercept; the papers have none.
     margin : {"unit", "rho"}, default "unit"
         "rho": the form of Tan 2010 with a free margin, for the squared hinge.
-    keep : {"M", "all"}, default "M"
-        "M": the best M features (FGM-B). "all": every feature that the relaxation uses, at most T·M.
+    keep : {"M", "all", "scores"}, default "M"
+        "M": the best M features that several rankings lead to. "all": every feature that the relaxation uses, at most
+        T·M (FGM). "scores": the M features of largest c_j at the final α, and no others (FGM-B as published).
     debias : float > 0 or None, default None
         C of a plain SVM that is refitted on the kept features; Tan 2014 uses 20. None: M features are fitted at C,
         and all features keep the shrunken weights of the relaxation.
@@ -103,6 +107,8 @@ class FGMClassifier(RelaxationClassifier):
         *,
         C: float = 1.0,
         T: int | None = None,
+        eps_c: float | None = None,
+        eps_apg: float | None = None,
         loss: str = "squared-hinge",
         bias: bool = True,
         margin: str = "unit",
@@ -132,7 +138,7 @@ class FGMSelector(Relaxation):
 
     Parameters
     ----------
-    M, C, T, loss, bias, margin, keep, gap, time_limit, scale, class_weight
+    M, C, T, eps_c, eps_apg, loss, bias, margin, keep, gap, time_limit, scale, class_weight
     rows, forced_in, forced_out, cost, budget, monotonic_cst, positive
         As those of `FGMClassifier`. `scale` does not change what `transform` returns.
 
@@ -160,6 +166,8 @@ class FGMSelector(Relaxation):
         *,
         C: float = 1.0,
         T: int | None = None,
+        eps_c: float | None = None,
+        eps_apg: float | None = None,
         loss: str = "squared-hinge",
         bias: bool = True,
         margin: str = "unit",

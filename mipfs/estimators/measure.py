@@ -8,17 +8,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mipfs.data.constant import with_constant
+from mipfs.data.constant import CONSTANT, with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, solved
 from mipfs.estimators.samples import scikit_errors, take
-from mipfs.lab.baselines.structural_svm import structural_svm
+from mipfs.lab.baselines.structural_svm import at_relaxation, structural_svm
 from mipfs.lab.joint import constant_of
 from mipfs.measures import WITH_K, value
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
+from mipfs.result.result import Result
 
+KEEP = ("M", "all")
+NEGLIGIBLE_SIGMA = 1e-6
+"""What an interior point leaves of a σ of 0 is below."""
 TWICE = "2P"
 REFIT_GAP = 1e-9
 """Relative gap of the classifier on the selected features."""
@@ -47,6 +51,9 @@ class MeasureClassifier(LinearClassifier):
         Of "precision-at-k" and "recall-at-k"; None is the number of positives, "2P" twice as many.
     driver : str or None, default None
         None: "two_layer", the relaxation. "branch" or "gbd": the best features, with a proof.
+    keep : {"M", "all"}, default "M"
+        "M": M features, and the structural SVM on them. "all": every feature that the relaxation uses, with its own
+        weights, which σ < 1 shrinks (FGM_multi of the paper); of the driver "two_layer" alone.
     gap : float in [0, 1), default 1e-3
         Relative gap at which the driver's problem counts as solved.
     time_limit : float or None, default 60
@@ -77,7 +84,7 @@ class MeasureClassifier(LinearClassifier):
         That of `fit_intercept`, and what the centring leaves; zeros without both.
     classes_ : (K,) ndarray
     support_ : (p,) ndarray of bool
-        The selected features; for more than two classes those of any class.
+        The selected features, with ``keep="all"`` those with σ > 0; for more than two classes those of any class.
     result_ : Result, or list of K Results for more than two classes
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
@@ -109,6 +116,7 @@ class MeasureClassifier(LinearClassifier):
         beta: float | None = None,
         k: int | str | None = None,
         driver: str | None = None,
+        keep: str = "M",
         gap: float = 1e-3,
         time_limit: float | None = 60.0,
         scale: str = "none",
@@ -205,14 +213,40 @@ class MeasureClassifier(LinearClassifier):
             k=k,
             **self._allowed(data.feature_names),
         )
+        check_keep(self.keep, self.driver or "two_layer")
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        ids = np.sort(data.columns_of(result.selected))
-        columns = np.append(ids, p) if constant else ids
         wide = with_constant(data, constant) if constant else data
-        fitted = structural_svm(wide, self.measure, problem.C, columns, beta=self.beta, k=k, tol=REFIT_GAP)
+        asked: dict[str, Any] = {"beta": self.beta, "k": k, "tol": REFIT_GAP}
+        if self.keep == "all":
+            sigma = sigma_of(result) | ({CONSTANT: 1.0} if constant else {})
+            fitted = at_relaxation(wide, sigma, problem.C, self.measure, **asked)
+        else:
+            ids = np.sort(data.columns_of(result.selected))
+            columns = np.append(ids, p) if constant else ids
+            fitted = structural_svm(wide, self.measure, problem.C, columns, **asked)
         coef = np.zeros(wide.n_features)
         support = np.zeros(p, dtype=bool)
         coef[fitted.ids] = fitted.w
-        support[ids] = True
+        support[fitted.ids[fitted.ids < p]] = True
         intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
         return Fitted(result, support, coef[:p], intercept, n_iter)
+
+
+def check_keep(keep: Any, driver: str) -> None:
+    """Refuse what is neither "M" nor "all", and "all" where no relaxation is solved.
+
+    Raises
+    ------
+    UsageError
+    """
+    if keep not in KEEP:
+        raise UsageError(f"keep = {keep!r} is unknown; it is 'M' or 'all'")
+    if keep == "all" and driver != "two_layer":
+        raise UsageError(f"keep = 'all' is what a relaxation uses, and {driver!r} solves none; leave driver out")
+
+
+def sigma_of(result: Result) -> dict[str, float]:
+    """σ > 0 of the relaxation of a result, by name; that of its selection where a limit left no relaxation."""
+    if result.relaxed is None or "sigma" not in result.relaxed:
+        return dict.fromkeys(result.selected, 1.0)
+    return {name: float(part) for name, part in result.relaxed["sigma"].items() if part > NEGLIGIBLE_SIGMA}

@@ -15,12 +15,14 @@ from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
 from mipfs.estimators.base import solved
+from mipfs.estimators.measure import REFIT_GAP, check_keep, sigma_of
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
+from mipfs.lab.baselines.structural_svm import at_relaxation
 from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.result.result import Result
 
 
@@ -58,6 +60,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How columns are scaled before distances are taken.
     driver : str, default "two_layer"
         "two_layer" solves the convex relaxation and rounds; "gbd" and "branch" prove the best M concepts.
+    keep : {"M", "all"}, default "M"
+        "all": every concept that the relaxation uses, with its own weights; of the driver "two_layer" alone.
     gap : float in [0, 1), default 1e-3
         Relative gap at which the driver stops.
     time_limit : float or None, default 60
@@ -113,6 +117,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nearest: int | None = None,
         scale: str = "none",
         driver: str = "two_layer",
+        keep: str = "M",
         gap: float = 1e-3,
         time_limit: float | None = 60.0,
         fit_intercept: bool = False,
@@ -166,7 +171,11 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             constant = constant_of(self.fit_intercept, self.intercept_scaling)
             fits = [self._fit_binary(data, constant) for data in with_constant(instances, constant)]
-            weights = np.array([weights_of(result, X.shape[0] + int(constant != 0.0)) for result, _ in fits])
+            count = X.shape[0] + int(constant != 0.0)
+            weights = np.array([weights_of(result, count) for result, _ in fits])
+            if self.keep == "all":
+                parts = zip(with_constant(instances, constant), fits, strict=True)
+                weights = np.array([self._all(data, result) for data, (result, _) in parts])
             self.intercept_ = constant * weights[:, X.shape[0] :].sum(axis=1)
             weights = weights[:, : X.shape[0]]
             self.concept_rows_ = needed(weights, self.nearest)
@@ -183,8 +192,15 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(scaled(as_matrix(X), self.scale)[3])
 
     def _fit_binary(self, data: Instance, constant: float) -> tuple[Result, int]:
+        check_keep(self.keep, self.driver)
         problem = joint_problem(data, self.measure, M=self.M, C=self.C, beta=self.beta, k=self.k, constant=constant)
         return solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+
+    def _all(self, data: Instance, result: Result) -> Array:
+        """The weights of all concepts that the relaxation uses, (n,) or with the constant one (n + 1,)."""
+        asked: dict[str, Any] = {"beta": self.beta, "k": self.k, "tol": REFIT_GAP}
+        found = at_relaxation(data, sigma_of(result), float(self.C), self.measure, **asked)
+        return scattered(data.n_features, found.ids, found.w)
 
     def decision_function(self, X: Any, bags: Any = None) -> Array:
         """Values of f.

@@ -10,7 +10,7 @@ from mipfs.estimators.atoms import AtomClassifier, AtomSelector, FittedAtoms, fi
 from mipfs.estimators.base import at_most, solved
 from mipfs.problem import Problem
 
-KEEP = ("M", "all")
+KEEP = ("M", "all", "scores")
 HELD = 1 << 24
 """Atoms up to which `sigma_` has a number for each."""
 
@@ -19,10 +19,12 @@ class Relaxation(AtomSelector):
     """Base of the estimators that solve the convex relaxation by cutting planes (`mipfs.drivers.kelley`)."""
 
     debias: Any = None
+    eps_c: Any = None
+    eps_apg: Any = None
 
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         if self.keep not in KEEP:
-            raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
+            raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M', 'all' or 'scores'")
         atoms = self._atoms(data)
         everything = self.keep == "all"
         problem = Problem(
@@ -38,7 +40,10 @@ class Relaxation(AtomSelector):
         )
         # what the estimator throws away is not polished
         polish = False if everything else None
-        found = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=polish)
+        stops = {"T": self.T, "eps_c": self.eps_c, "eps_apg": self.eps_apg}
+        rounding = "scores" if self.keep == "scores" else "best"
+        given = {"gap": self.gap, "time_limit": self.time_limit, "polish": polish, "rounding": rounding, **stops}
+        found = solved(problem, "kelley", **given)
         classifier = isinstance(self, AtomClassifier)
         return fitted(problem, found, everything=everything, debias=self.debias, classifier=classifier)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from mipfs import capability
 from mipfs.atoms import Atoms, registry
-from mipfs.capability import ATOMS, BOXES, POINTWISE, RIDGE, Capability
+from mipfs.capability import ATOMS, BOXES, POINTWISE, RIDGE, STORED, Capability
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
@@ -124,7 +124,7 @@ _TABLE = (
         Capability(
             losses=("structural",),
             bound="of its pool alone",
-            atoms=("features",),
+            atoms=STORED,
             bias=("none",),
             margins=("unit",),
             weights=False,

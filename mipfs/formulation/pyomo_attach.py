@@ -56,6 +56,11 @@ def attach(model: Any, problem: Problem, weights: Any = None) -> None:
     model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model), weights)
 
 
+def seen_again(model: Any) -> None:
+    """Take what stands outside ``select`` now for what was built: a cut of ours is no change of a user's."""
+    model._mipfs.outside = _outside(model)
+
+
 def is_under(component: Any, block: Any) -> bool:
     """Whether a component lies in a block, or in a block inside of it."""
     parent = component.parent_block()

@@ -22,10 +22,16 @@ def load(model: Any, point: Point) -> None:
     model : Pyomo model with an attached problem
     point : Point, on the scale of its data; its extra variables in the order of `pyomo_rows.compile`
     """
-    problem: Problem = model._mipfs.problem
-    svm = model.svm
-    slacks = point.slacks(problem.loss)
     _put(model.select.sigma.values(), point.sigma.round())
+    if model.component("svm") is not None:  # RMP has none
+        _load_svm(model.svm, model._mipfs.problem, point)
+    extras = read(model).extras
+    known = [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
+    _put([variable for variable, _ in known], [value for _, value in known])
+
+
+def _load_svm(svm: Any, problem: Problem, point: Point) -> None:
+    slacks = point.slacks(problem.loss)
     _put(svm.w.values(), _between_ends(svm.w.values(), point.v))
     _put(svm.t.values(), point.t)
     _put(svm.xi.values(), slacks)
@@ -39,9 +45,6 @@ def load(model: Any, point: Point) -> None:
         component = svm.component(name)
         if component is not None and component.ctype is pyo.Var:  # without a bias b is a parameter
             _put(component.values(), value)
-    extras = read(model).extras
-    known = [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
-    _put([variable for variable, _ in known], [value for _, value in known])
 
 
 def _between_ends(variables: Iterable[Any], values: Iterable[float]) -> Iterator[float]:

@@ -11,22 +11,52 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from mipfs.errors import UsageError
 from mipfs.generators import shipped
-from mipfs.generators.synthetic import INFORMATIVE, check_room, paul_2016, tan_2010, tan_2014
+from mipfs.generators.synthetic import (
+    INFORMATIVE,
+    Density,
+    check_room,
+    paul_2016,
+    tan_2010,
+    tan_2014,
+    tan_2014_groups,
+)
 from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.readers.files import FORMATS
 
-__all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "paul_2016", "tan_2010", "tan_2014", "write"]
+__all__ = [
+    "AYTUG_TWO_M",
+    "aytug_one",
+    "aytug_two",
+    "paul_2016",
+    "tan_2010",
+    "tan_2014",
+    "tan_2014_groups",
+    "write",
+]
 
 
 AYTUG_TWO_M = (20, 100, 200, 400, 600)
 """The M of Aytug's second data set."""
-NPZ = ("tan-2010", "tan-2014", "paul-2016")
+NPZ = ("tan-2010", "tan-2014", "tan-2014-groups", "paul-2016")
 """What is written as npz."""
+_SIZES = ("n_samples", "n_features", "M")
+TAKEN: dict[str, tuple[str, ...]] = {
+    "aytug-one": _SIZES,
+    "aytug-two": ("M",),
+    "tan-2010": _SIZES[:2],
+    "tan-2014": (*_SIZES, "kind", "density"),
+    "tan-2014-groups": _SIZES,
+    "paul-2016": _SIZES,
+    "credit": (),
+    "wdbc": (),
+}
+"""The parameters that every instance takes, beside the seed."""
 
 
 @declared
@@ -91,6 +121,8 @@ def write(
     n_samples: Count | None = None,
     n_features: Count | None = None,
     M: Count | None = None,
+    kind: str | None = None,
+    density: Density | None = None,
     seed: Seed = 0,
     force: bool = False,
 ) -> Path:
@@ -98,13 +130,16 @@ def write(
 
     Parameters
     ----------
-    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "paul-2016", "credit", "wdbc"}
+    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "tan-2014-groups", "paul-2016", "credit", "wdbc"}
     out : path-like
         A folder, made where it is missing, or the path of the data file.
     n_samples, n_features, M, seed
         Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed. Of `tan_2010`
         (500 of 103, of which 3 are no noise), without M. Of `tan_2014` (4096 of 4096, M = 400): 8 bytes an
-        entry for training and test each. Of `paul_2016` (200 of 1000, M = 40).
+        entry for training and test each. Of `tan_2014_groups` (4096 of 20,000, M = 100 groups). Of `paul_2016` (200
+        of 1000, M = 40).
+    kind, density
+        Of `tan_2014`: "I", "II" or "III", and the share of entries that are not zero.
     force : bool
         Whether files of these names with other contents are replaced.
 
@@ -120,20 +155,11 @@ def write(
         An unknown name, a parameter that the instance does not take, a path that cannot be written, or one where
         something else stands.
     """
-    given = {"n_samples": n_samples, "n_features": n_features, "M": M}
-    every = tuple(given)
-    taken = {
-        "aytug-one": every,
-        "aytug-two": ("M",),
-        "tan-2010": every[:2],
-        "tan-2014": every,
-        "paul-2016": every,
-        "credit": (),
-        "wdbc": (),
-    }
+    given = {"n_samples": n_samples, "n_features": n_features, "M": M, "kind": kind, "density": density}
+    taken = TAKEN
     if name not in taken:
         raise UsageError(f"no instance is called {name!r}; there are {', '.join(taken)}")
-    sizes = {key: value for key, value in given.items() if value is not None}
+    sizes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     for key, value in sizes.items():
         if key not in taken[name]:
             raise UsageError(f"{key} = {value}: in {name} it is fixed")
@@ -146,7 +172,8 @@ def write(
         return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description, force)
     made = _drawn(name, sizes, seed)
     n, p = made["train"][0].shape
-    stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + f"-seed{seed}"
+    more = "".join(f"-{key}{sizes[key]}" for key in ("kind", "density") if key in sizes)
+    stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + more + f"-seed{seed}"
     suffix, form = (".npz", _npz) if name in NPZ else (".svm", _svmlight)
     parts = {"train": "", "validation": "-validation", "test": "-test"}
     contents = {
@@ -157,14 +184,17 @@ def write(
     return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed), force)
 
 
-def _drawn(name: str, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
+def _drawn(name: str, sizes: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The made instance of a name, with what the user gave in place of its usual sizes."""
     if name == "aytug-one":
         return aytug_one(**{"n_samples": 500, "n_features": 20, **sizes}, seed=seed)
     if name == "aytug-two":
         return aytug_two(**sizes, seed=seed)
     if name == "tan-2014":
-        return tan_2014(sizes.get("n_samples", 4096), sizes.get("n_features", 4096), sizes.get("M", 400), seed)
+        usual = {"n_samples": 4096, "n_features": 4096, "M": 400}
+        return tan_2014(**{**usual, **sizes}, seed=seed)
+    if name == "tan-2014-groups":
+        return tan_2014_groups(**sizes, seed=seed)
     if name == "paul-2016":
         return paul_2016(sizes.get("n_samples", 200), sizes.get("n_features", 1000), sizes.get("M", 40), seed)
     p = sizes.get("n_features", INFORMATIVE + 100)
@@ -185,10 +215,13 @@ def _svmlight(X: Array, y: npt.ArrayLike) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _npz(X: Array, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
+def _npz(X: Any, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
     """The arrays as `mipfs.read` takes them; the archive holds no time stamps."""
     stream = io.BytesIO()
     arrays: dict[str, Any] = {"X": X, "y": np.asarray(y)}
+    if sparse.issparse(X):
+        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        arrays = {"y": np.asarray(y), "format": np.array("csc"), "shape": np.array(X.shape), **parts}
     if names is not None:
         arrays["feature_names"] = np.array(names)
     np.savez(stream, **arrays)
@@ -229,10 +262,16 @@ def _description(name: str, made: Mapping[str, Any], taken: tuple[str, ...], see
     """The .toml of made data: how to make it again, and which features matter."""
     n, p = made["train"][0].shape
     support = np.sort(made["S"])
-    sizes = {"n_samples": n, "n_features": p, "M": made["M"]}
+    sizes = {"n_samples": n, "n_features": p, **{key: made[key] for key in ("M", "kind", "density") if key in made}}
     options = "".join(f"--{key.replace('_', '-')} {sizes[key]} " for key in sizes if key in taken)
     names = made.get("names") or [f"x{j + 1}" for j in range(p)]
     weights = f"weights = {made['w'][support].tolist()!r}\n" if "w" in made else ""
+    weights += "".join(f"{key} = {made[key]!r}\n".replace("'", '"') for key in ("kind", "density") if key in made)
+    groups = ""
+    if "groups" in made:
+        weights += f"chosen = [{', '.join(repr(one) for one in made['chosen'])}]\n".replace("'", '"')
+        lines = (f"{g} = [{', '.join(repr(names[j]) for j in ids)}]\n" for g, ids in made["groups"].items())
+        groups = "\n[groups]\n" + "".join(lines).replace("'", '"')
     return f"""\
 # {_RECIPES[name][0]}
 [data]
@@ -249,7 +288,7 @@ n_features = {p}
 M = {made["M"]}
 seed = {seed}
 support = [{", ".join(f'"{names[j]}"' for j in support)}]
-{weights}"""
+{weights}{groups}"""
 
 
 _SIGNS = "Labels are the signs of X w; "
@@ -258,6 +297,7 @@ _RECIPES = {
     "aytug-one": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
     "aytug-two": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
     "tan-2010": ("The support is the composite pair; test rows stand in a file of their own.", "Tan 2010, section 3.3"),
-    "tan-2014": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 6.2.1, type I"),
+    "tan-2014": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 6.2.1"),
+    "tan-2014-groups": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 7.2"),
     "paul-2016": ("The last of the support matters the most; test rows stand in a file of their own.", _PAUL),
 }

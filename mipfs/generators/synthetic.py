@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import sparse
 
 from mipfs.data.checks import memory
 from mipfs.errors import UsageError
@@ -18,7 +19,11 @@ INFORMATIVE = 3
 """f1 and f2, the composite pair, and f3, the best single feature, of Tan 2010."""
 
 
-def check_room(n_samples: int, n_features: int) -> None:
+Density = Annotated[float, Within(most=1, above=0)]
+"""A share of entries."""
+
+
+def check_room(n_samples: int, n_features: int, density: float = 1.0) -> None:
     """Refuse a matrix that does not fit into memory.
 
     Raises
@@ -26,6 +31,8 @@ def check_room(n_samples: int, n_features: int) -> None:
     UsageError
     """
     entries = n_samples * n_features
+    if density < 1.0:  # a value and its row
+        entries = int(2 * density * entries) + n_features
     if 8 * entries > memory():
         raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
 
@@ -93,6 +100,7 @@ def tan_2014(
     seed: Seed = 0,
     *,
     kind: str = "I",
+    density: Density = 1.0,
     n_test: Natural = 4096,
 ) -> dict[str, Any]:
     """The problem of Tan 2014, section 6.2.1: Gaussian features, y = sign(Xw) for a sparse w > 0.
@@ -108,13 +116,16 @@ def tan_2014(
         Informative features.
     seed : int >= 0
     kind : {"I", "II", "III"}
+    density : float in (0, 1]
+        Below 1 the share of entries that are not zero, drawn one by one, and X is sparse (the paper's Figure 7: 0.005
+        to 1 at 8192 x 100,000); labels are those of the sparse X.
     n_test : int >= 0
         Test rows; the paper has 4096.
 
     Returns
     -------
     dict
-        ``train``, ``test``: each (X of shape (n, p) in Fortran order, y of shape (n,) in {-1, +1});
+        ``train``, ``test``: each (X of shape (n, p) in Fortran order or CSC, y of shape (n,) in {-1, +1});
         ``w`` (p,), ``S`` (M,) the sorted positions that matter, and ``M``.
 
     Raises
@@ -122,7 +133,7 @@ def tan_2014(
     UsageError
         A parameter out of its range.
     """
-    check_room(n_samples + n_test, n_features)
+    check_room(n_samples + n_test, n_features, density)
     if not 1 <= M <= n_features:
         raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
     if kind not in POWERS:
@@ -132,9 +143,77 @@ def tan_2014(
     w = scattered(n_features, S, (1.0 - r.random(M)) ** POWERS[kind])
     parts = {}
     for part, n in (("train", n_samples), ("test", n_test)):
+        X = r.standard_normal((n_features, n)).T if density == 1.0 else _thin(r, n, n_features, density)
+        parts[part] = (X, np.where(X @ w > 0, 1, -1))
+    return {**parts, "w": w, "S": S, "M": M, "kind": kind, "density": density}
+
+
+def _thin(r: np.random.Generator, n: int, p: int, density: float) -> sparse.csc_array:
+    """A CSC matrix (n, p) of which every entry is N(0, 1) with that probability, and zero otherwise."""
+    counts = r.binomial(n, density, p)
+    rows = [np.sort(r.choice(n, k, replace=False)) for k in counts]
+    pointer = np.concatenate([[0], np.cumsum(counts)])
+    values = r.standard_normal(int(pointer[-1]))
+    return sparse.csc_array((values, np.concatenate(rows).astype(np.int32), pointer), shape=(n, p))
+
+
+@declared
+def tan_2014_groups(
+    n_samples: Count = 4096,
+    n_features: Count = 20_000,
+    M: Count = 100,
+    seed: Seed = 0,
+    *,
+    size: Count = 10,
+    n_test: Natural = 2000,
+) -> dict[str, Any]:
+    """The problem of Tan 2014, section 7.2: groups of equal size, of which M matter.
+
+    X is drawn from N(0, 1); groups are neighbouring features, M of them, at random, have weights from N(0, 1), and
+    y = sign(Xw).
+
+    Parameters
+    ----------
+    n_samples : int >= 1
+        The paper has 4096.
+    n_features : int, a multiple of `size`
+        The paper has 20,000 and 400,000. X takes 8 bytes an entry.
+    M : int from 1 to the number of groups
+        Groups that matter.
+    seed : int >= 0
+    size : int >= 1, features of a group
+    n_test : int >= 0
+        Test rows; the paper has 2000.
+
+    Returns
+    -------
+    dict
+        ``train``, ``test``: each (X of shape (n, p) in Fortran order, y of shape (n,) in {-1, +1}); ``w`` (p,), ``S``
+        the sorted positions of the features that matter, ``M``, ``groups``: name to the positions of its features, and
+        ``chosen``, the names of the groups that matter.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
+    """
+    check_room(n_samples + n_test, n_features)
+    if n_features % size:
+        raise UsageError(f"n_features = {n_features} must be a multiple of {size}, the features of a group")
+    count = n_features // size
+    if not 1 <= M <= count:
+        raise UsageError(f"M = {M} must lie between 1 and {count}, the number of groups")
+    r = np.random.default_rng(seed)
+    chosen = np.sort(r.choice(count, M, replace=False))
+    S = (chosen[:, None] * size + np.arange(size)).ravel()
+    w = scattered(n_features, S, r.standard_normal(S.size))
+    parts = {}
+    for part, n in (("train", n_samples), ("test", n_test)):
         X = r.standard_normal((n_features, n)).T
         parts[part] = (X, np.where(X @ w > 0, 1, -1))
-    return {**parts, "w": w, "S": S, "M": M}
+    groups = {f"group{g + 1}": np.arange(g * size, (g + 1) * size) for g in range(count)}
+    names = tuple(f"group{g + 1}" for g in chosen.tolist())
+    return {**parts, "w": w, "S": S, "M": M, "groups": groups, "chosen": names}
 
 
 @declared

@@ -36,6 +36,9 @@ MIXTURE = -1.0
 class Proximal:
     """Accelerated proximal gradient on the primal (Tan 2014, Algorithms 3 and 4), for smooth losses.
 
+    After k steps F(ω) − F(ω*) ≤ 2 L ‖ω⁰ − ω*‖² / (η (k + 1)²), L the Lipschitz constant of the loss's gradient and
+    η the factor of the line search (Theorem 5 there); no bound rests on it, for a dual vector measures the gap.
+
     Parameters
     ----------
     problem : Problem

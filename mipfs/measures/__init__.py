@@ -1,6 +1,6 @@
 """Multivariate measures: their value on scores, and the labelling or ranking that a training step must look at.
 
-The structural loss of a measure with loss Δ is (Mao 2013, section 4; Joachims 2005)
+The structural loss of a measure with loss Δ is (Mao 2013, (2) and section 5.4; Joachims 2005)
 
     L(f) = C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊,   w'a(ȳ) = Σ_i v_i(ȳ) f_i,   v_i = (2/D) y_i k_i
 

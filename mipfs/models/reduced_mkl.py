@@ -7,13 +7,16 @@ For a pool σ¹, …, σᵀ, X_t the columns of σᵗ (times √σᵗ_j where on
 
 The multiplier of row t is μ_t, and σ = Σ_t μ_t σᵗ. Without penalties, with θ = ½γ², the dual is Tan 2014 (35), which
 drops the linear part of g, and the primal minimised over μ (μ_t = ‖w_t‖ / Σ_s ‖w_s‖) is Tan 2014 (31),
-½ (Σ_t ‖w_t‖)² + L; the primal as it stands here is Tan 2010 (6). The value bounds the relaxation over all of S from
-above, and falls towards it as the pool grows; it is no bound on (P).
+½ (Σ_t ‖w_t‖)² + L; the primal as it stands here is Tan 2010 (6). In the ρ-form of Tan 2010 (1) the dual has no linear
+part and the row Σα = 1, whose multiplier is ρ: that is Tan 2010 (4) over the pool, and its value −1/(4v) of the unit
+margin's v. The value bounds the relaxation over all of S from above, and falls towards it as the pool grows; it is no
+bound on (P).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -31,6 +34,24 @@ from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 Pool = Sequence[Any] | str
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """ρ, which stands where its variable does in the primal: the multiplier of Σα = 1.
+
+    Attributes
+    ----------
+    row : cvxpy constraint
+    """
+
+    row: Any
+
+    @property
+    def value(self) -> float | None:
+        """What the solver found, None before it did."""
+        dual = self.row.dual_value
+        return None if dual is None else abs(float(dual))
 
 
 def problem(
@@ -75,14 +96,19 @@ def _dual(problem: Problem, sigmas: Array) -> Formulation:
     dual = dual_of(problem)
     omega, defines_omega = design.omega(dual.v)
     theta = cp.Variable(name="theta")
+    g, margin = dual.g, dict[str, Any]()
+    if problem.margin == "rho":  # Σ α = 1, and g without its linear part                Tan 2010, (2) to (4)
+        total = cp.sum(dual.alpha) == 1
+        g, margin = dual.g - cp.sum(dual.alpha), {"rho": Margin(total)}
+        dual.rows.append(total)
 
     # ½ ‖ω_t‖² − c_t ≤ θ                                                          Tan 2014, (35)
     half_norms = cp.hstack([0.5 * cp.sum_squares(cp.multiply(root, omega[k])) for k, root in parts])
     cuts = half_norms - sigmas @ problem.penalty <= theta
 
     # max  g(α) − θ
-    program = cp.Problem(cp.Maximize(dual.g - theta), [*dual.rows, defines_omega, cuts])
-    variables = {"alpha": dual.alpha, "theta": theta, "mu": Multiplier(cuts)}
+    program = cp.Problem(cp.Maximize(g - theta), [*dual.rows, defines_omega, cuts])
+    variables = {"alpha": dual.alpha, "theta": theta, "mu": Multiplier(cuts), **margin}
     return Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
 
 

@@ -36,7 +36,10 @@ def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) 
     check(estimator)
 
 
+OWN = "the search meets another C with so many features, and nothing is refitted at the C that is given"
 WHY_NOT = {
+    "l1-svm-own": OWN,
+    "l1-logistic-own": OWN,
     "l1-logistic": "LIBLINEAR stops by the number of samples, and C is searched far beyond what separates the few here",
     "fsv": "of the many vertices of a program that separates the check's few samples, which one depends on its rows",
     "r2w2": "a sample that stands twice has two slacks of its own, which is not one of twice the weight",
@@ -48,7 +51,8 @@ def not_repeated(estimator: Any) -> dict[str, str]:
     why = WHY_NOT.get(estimator.method)
     if why is None:
         return {}
-    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
+    own = {"check_class_weight_classifiers": why} if why == OWN else {}
+    return own | {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
 
 
 @pytest.mark.slow
@@ -110,6 +114,8 @@ def test_weights_are_repeated_samples() -> None:
         repeated = model(method).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
         for fitted in (model(method).fit(X, Y, times), model(method, class_weight={1: 3.0}).fit(X, Y)):
             np.testing.assert_array_equal(fitted.support_, repeated.support_)
+            if method.endswith("-own"):
+                continue  # of an interval of C with so many features, the search may meet another one
             np.testing.assert_allclose(fitted.coef_, repeated.coef_, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="cannot weigh samples"):
         model("information-gain").fit(X, Y, times)

@@ -51,6 +51,20 @@ def test_the_relaxation_bounds_the_exact_optimum(loss: str, bias: bool) -> None:
     assert relaxed.relaxed["lower"] <= relaxed.relaxed["upper"] <= relaxed.relaxed["lower"] * (1 + 1.1e-4)
 
 
+def test_the_published_set_and_the_published_stops() -> None:
+    """keep="scores": the M largest |X'(α∘y)| at the final α; eps_c and eps_apg end earlier, without a warning."""
+    model = FGMClassifier(5, C=0.3, bias=False, keep="scores").fit(X, Y)
+    omega = np.abs(X.T @ (model.result_.alpha * Y))
+    assert set(model.get_support(indices=True)) == set(np.argsort(-omega)[:5])
+    np.testing.assert_allclose(model.coef_[0][model.support_], linear_svc(X[:, model.support_], 0.3), rtol=1e-5)
+    np.testing.assert_array_equal(FGMSelector(5, C=0.3, bias=False, keep="scores").fit(X, Y).support_, model.support_)
+    whole = FGMClassifier(5, C=0.3, bias=False, T=50, gap=1e-8).fit(X, Y)
+    early = FGMClassifier(5, C=0.3, bias=False, T=15, eps_c=1e-2, eps_apg=1e-4, gap=1e-8).fit(X, Y)
+    assert early.n_iter_ < whole.n_iter_
+    with pytest.raises(ValueError, match=r"eps_c = 2.0 must be a number in \[0, 1\)"):
+        FGMClassifier(5, eps_c=2.0).fit(X, Y)
+
+
 def test_m_features_are_fitted_at_c_and_debiased_at_another() -> None:
     model = FGMClassifier(5, C=0.3, bias=False).fit(X, Y)
     ids = model.get_support(indices=True)
@@ -131,7 +145,7 @@ def test_constant_and_duplicate_columns_and_m_beyond_p(column: float) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"keep": "some"}, "keep = 'some' is unknown; it is 'M' or 'all'"),
+        ({"keep": "some"}, "keep = 'some' is unknown; it is 'M', 'all' or 'scores'"),
         ({"debias": 0.0}, "debias = 0.0 must be a positive number"),
         ({"margin": "soft"}, "margin = 'soft' is unknown"),
         ({"margin": "rho", "loss": "hinge"}, "margin = 'rho' is an option of the squared hinge"),

@@ -6,6 +6,7 @@ import itertools
 import pickle
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -49,6 +50,39 @@ def test_weights_are_those_of_the_enumerated_problem() -> None:
         ids = tuple(np.flatnonzero(relaxed.support_))
         assert relaxed.result_.bound <= values[best][0] * (1 + 1e-9)
         np.testing.assert_allclose(relaxed.coef_[0, list(ids)], values[ids][1], atol=1e-3)
+
+
+def relaxed_weights(Z: np.ndarray, losses: np.ndarray, V: np.ndarray, C: float, M: int) -> tuple[float, np.ndarray]:
+    """min ½ Σ w_j²/σ_j + C ξ over Σσ ≤ M, 0 ≤ σ ≤ 1, all labellings written out; a last column is always selected."""
+    p = Z.shape[1]
+    w, sigma, t, xi = cp.Variable(p), cp.Variable(p), cp.Variable(p), cp.Variable(nonneg=True)
+    rows = [xi >= losses - (V @ Z) @ w, sigma >= 0, sigma <= 1, cp.sum(sigma[:-1]) <= M, sigma[-1] == 1]
+    rows += [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(p)]
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum(t) + C * xi), rows)
+    program.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10)
+    return float(program.value), np.asarray(w.value)
+
+
+def test_keeping_all_is_the_predictor_of_the_relaxation() -> None:
+    """FGM_multi of Mao 2013: the weights of the relaxed program, on all features with σ > 0."""
+    for seed, name in enumerate(("f1", "error", "roc-auc")):
+        Z, y = small(seed)
+        losses, V = labellings(name, 2.0 * y - 1.0)
+        value, w = relaxed_weights(np.column_stack([Z, np.ones(7)]), losses, V, 20.0, 1)
+        fitted = MeasureClassifier(name, M=1, C=20.0, keep="all", gap=1e-8).fit(Z, y)
+        np.testing.assert_allclose([*fitted.coef_[0], *fitted.intercept_], w, atol=5e-3)
+        assert fitted.result_.relaxed["upper"] == pytest.approx(value, rel=1e-6)
+        assert fitted.support_.sum() >= 1
+        assert np.all(fitted.coef_[0, ~fitted.support_] == 0.0)
+    three = MeasureClassifier(M=2, keep="all").fit(X3, Y3)
+    assert three.coef_.shape == (3, 8)
+    assert three.support_.sum() > 2
+    for given, said in (
+        ({"keep": "every"}, "it is 'M' or 'all'"),
+        ({"keep": "all", "driver": "branch"}, "solves none"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            MeasureClassifier(**given).fit(X, Y)
 
 
 def test_the_value_is_that_of_scikit_learn() -> None:

@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mipfs import Instance, MILClassifier
-from mipfs.lab.mil import solve_bags
+from mipfs import Instance, MeasureClassifier, MILClassifier
+from mipfs.lab.mil import embedded, solve_bags
 
 Array = npt.NDArray[np.float64]
 
@@ -59,6 +59,21 @@ def test_it_is_algorithm_3() -> None:
     assert model.result_.objective == pytest.approx(found.result.objective, rel=1e-6)
     assert model.predict(NEW_X, NEW_BAGS).tolist() == (values > 0).astype(int).tolist()
     assert model.score(NEW_X, NEW_Y, NEW_BAGS) == np.mean((values > 0) == model.bag_classes(NEW_Y, NEW_BAGS)) > 0.9
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_keeping_all_concepts_is_a_measure_classifier_of_the_embedded_bags(fit_intercept: bool) -> None:
+    given: dict[str, Any] = {"M": 3, "C": 50.0, "keep": "all", "gap": 1e-6, "fit_intercept": fit_intercept}
+    model = MILClassifier(**given).fit(X, Y, bags=BAGS)
+    numbers = np.unique(BAGS, return_inverse=True)[1]
+    data = Instance.from_arrays(X, np.where(Y == 1, 1.0, -1.0), bags=numbers)
+    bag_data = embedded(data)[0]
+    other = MeasureClassifier(**given).fit(bag_data.X, bag_data.y)
+    assert model.concept_rows_.size >= 3
+    np.testing.assert_array_equal(model.concept_rows_, np.flatnonzero(other.coef_[0]))
+    np.testing.assert_allclose(model.coef_[0], other.coef_[0, model.concept_rows_], rtol=1e-6)
+    np.testing.assert_allclose(model.intercept_, other.intercept_, atol=1e-9)
+    assert model.score(NEW_X, NEW_Y, NEW_BAGS) > 0.9
 
 
 def test_a_bag_is_positive_when_one_of_its_rows_is() -> None:

@@ -45,14 +45,33 @@ def test_the_value_is_that_of_the_unit_margin_as_it_is_reported(seed: int, bias:
         boolean_relaxation.declare,
         qcqp_relaxation.declare,
         lambda problem: reduced_mkl.declare(problem, pool, "primal"),
+        lambda problem: reduced_mkl.declare(problem, pool, "dual"),
     ):
         declared, v = declare(problem), value(declare(unit))
         assert value(declared) == pytest.approx(-0.25 / v, rel=1e-6)
         rho = declared.variables["rho"]
-        assert isinstance(rho, cp.Variable)
+        assert isinstance(rho, cp.Variable | reduced_mkl.Margin)
         assert float(rho.value) == pytest.approx(0.5 / v, rel=1e-4)
         assert float(np.sum(declared.variables["alpha"].value)) == pytest.approx(1.0, rel=1e-6)
         assert "rho" not in declare(unit).variables
+
+
+def test_the_dual_over_a_pool_is_that_of_the_paper() -> None:
+    """Tan 2010, (4): max −θ over Σα = 1, α ≥ 0 with ½ ‖Σ α_i y_i (x_i∘σᵗ)‖² + α'α/(2C) ≤ θ, written anew."""
+    problem = make(3, False, False)
+    data, pool = problem.data, [[0, 1], [2, 4], [3]]
+    alpha, theta = cp.Variable(24, nonneg=True), cp.Variable()
+    ridge = 0.5 * cp.sum_squares(cp.multiply(1 / np.sqrt(problem.c_i), alpha))
+    parts = [0.5 * cp.sum_squares((data.X[:, ids] * data.y[:, None]).T @ alpha) + ridge <= theta for ids in pool]
+    paper = cp.Problem(cp.Maximize(-theta), [*parts, cp.sum(alpha) == 1]).solve(solver=cp.CLARABEL)
+    declared = reduced_mkl.declare(problem, pool)
+    assert value(declared) == pytest.approx(paper, rel=1e-6)
+    result = mipfs.solve(declared)
+    assert result.driver == "conic"
+    assert result.bound <= result.objective < 0
+    assert mipfs.verify(result, data).accepted
+    by_clarabel = mipfs.solve(problem, "kelley", restricted="conic", gap=1e-6)
+    assert by_clarabel.bound == pytest.approx(mipfs.solve(problem, "kelley", gap=1e-6).bound, rel=1e-5)
 
 
 @pytest.mark.parametrize("rows", [False, True])

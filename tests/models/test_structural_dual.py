@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
+import mipfs
 from mipfs import models
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import load, problem_of
+from mipfs.formulation.program import Formulation
 from mipfs.inner import minimax
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
@@ -35,7 +38,7 @@ def draw(seed: int, n: int = 6, p: int = 4) -> Instance:
 def test_both_doors_equal_the_reference(name: str) -> None:
     for seed in range(4):
         data, r = draw(seed), np.random.default_rng(seed)
-        problem = structural_dual.build(data, measure=name, M=2, C=5.0, bias=False, **EXTRA.get(name, {}))
+        problem = structural_dual.problem(data, measure=name, M=2, C=5.0, bias=False, **EXTRA.get(name, {}))
         losses, V = labellings(name, data.y, problem.beta or 1.0, problem.k)
         some = r.choice(losses.size, min(12, losses.size), replace=False)
         losses, V = losses[some], V[some]
@@ -79,7 +82,7 @@ def test_size_depends_on_labellings_and_selections_only() -> None:
     for n in (30, 300):
         r = np.random.default_rng(0)
         data = Instance.from_arrays(r.standard_normal((n, 4)), np.where(np.arange(n) % 3 == 0, 1.0, -1.0))
-        problem = structural_dual.build(data, measure="f1", M=2, bias=False)
+        problem = structural_dual.problem(data, measure="f1", M=2, bias=False)
         found = [problem.measured.violated(r.standard_normal(n)) for _ in range(5)]
         counts, losses = np.array([v.counts for v in found]), [v.loss for v in found]
         sizes.append(Canonical(structural_dual.declare(problem, counts, losses, "x1, x2; x3").cvxpy).size)
@@ -89,10 +92,10 @@ def test_size_depends_on_labellings_and_selections_only() -> None:
 def test_by_name_and_by_call() -> None:
     data = draw(0)
     built = models.structural_dual(data, measure="fbeta", M=2, C=3.0, beta=0.5)
-    assert isinstance(built, Problem)
-    assert problem_of(built) is built
+    assert isinstance(built, Formulation)
     again = load("structural")(data, {"measure": "fbeta", "B": 2, "C": 3.0, "beta": 0.5})
-    for made in (built, again):
+    assert isinstance(again, Problem)
+    for made in (problem_of(built), again):
         assert (made.loss, made.bias, made.measure, made.beta, made.M, made.C) == (
             "structural",
             True,
@@ -108,6 +111,70 @@ def test_by_name_and_by_call() -> None:
         load("structural")(data, {"measure": "f1", "loss": "hinge"})
     with pytest.raises(UsageError, match="measure = 1 must be text"):
         load("structural")(data, {"measure": 1})
-    grouped = built.replace(atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3", "x4"]}), rows=None, M=1)
-    with pytest.raises(UsageError, match="cannot carry groups"):
-        structural_dual.declare(grouped, np.ones((1, 6)), [1.0], [[0]])
+    with pytest.raises(UsageError, match="form = 'both' is unknown; it is one of dual, primal"):
+        structural_dual.declare(again, form="both")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"is \(15\), which has no penalties"):
+        structural_dual.declare(structural_dual.problem(draw(1), measure="f1", M=2), form="primal")
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_program_of_the_data_is_the_relaxation_over_all_labellings(bias: bool) -> None:
+    """(16) and (15) over what is generated, against all labellings and selections in CVXPY; sigma is that of S."""
+    data = draw(2, 8, 4)
+    losses, V = labellings("f1", data.y)
+    wide = np.column_stack([data.X, np.ones(8)]) if bias else data.X
+    pool = selections(4, 2)
+    value = relaxation(
+        wide, losses, V, 9.0, np.column_stack([pool, np.ones(len(pool))]) if bias else pool, np.zeros(4 + bias)
+    )
+    problem = structural_dual.problem(data, measure="f1", M=2, C=9.0, bias=bias)
+    for form in ("dual", "primal"):
+        declared = structural_dual.declare(problem, form=form)
+        assert Canonical(declared.cvxpy).solve() == "solved"
+        assert declared.cvxpy.value == pytest.approx(value, rel=2e-6)
+        assert declared.sigma.value.shape == (4,)
+        assert declared.sigma.value.sum() <= 2 + 1e-6
+        result = mipfs.solve(declared, gap=1e-7)
+        assert (result.driver, result.params["bias"]) == ("two_layer", bias)
+        assert result.bound == pytest.approx(value, rel=2e-6)
+        ruled = declared.with_constraints([declared.sigma["x1"] == 0])
+        assert "x1" not in mipfs.solve(ruled, "branch").selected
+
+
+def test_groups_are_declared_too() -> None:
+    """(16) of two groups that share a column, against the same program over columns that stand twice."""
+    data = draw(4, 8, 4)
+    groups = Groups(data, {"a": ["x1", "x2"], "b": ["x2", "x3"], "c": ["x4"]})
+    problem = Problem(
+        data, loss="structural", measure="f1", M=1, C=9.0, bias=False, atoms=groups, formulation="structural"
+    )
+    losses, V = labellings("f1", data.y)
+    twice = data.X[:, [0, 1, 1, 2, 3]]
+    pool = np.array([[1.0, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]])
+    value = relaxation(twice, losses, V, 9.0, pool, np.zeros(5))
+    for form in ("dual", "primal"):
+        declared = structural_dual.declare(problem, form=form)
+        assert Canonical(declared.cvxpy).solve() == "solved"
+        assert declared.cvxpy.value == pytest.approx(value, rel=2e-6)
+        assert declared.sigma.value.sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["f1", "error", "prbep"])
+def test_one_feature_is_the_squared_l1_norm(name: str) -> None:
+    """Mao 2013, 6.1: with B = 1 the relaxation is min ½ ‖w‖₁² + C max over ȳ of [Δ(ȳ) − wᵀa(ȳ)]₊."""
+    for seed in (0, 2):
+        data = draw(seed, 8, 5)
+        losses, V = labellings(name, data.y)
+        for C in (2.0, 20.0):
+            w, xi = cp.Variable(5), cp.Variable(nonneg=True)
+            squared = 0.5 * cp.square(cp.norm1(w))
+            value = cp.Problem(cp.Minimize(squared + C * xi), [xi >= losses - (V @ data.X) @ w]).solve(
+                solver=cp.CLARABEL
+            )
+            problem = structural_dual.problem(data, measure=name, M=1, C=C, bias=False)
+            result = mipfs.solve(problem, "two_layer", gap=1e-8)
+            assert result.bound == pytest.approx(value, rel=1e-6, abs=1e-7)
+            if C == 2.0:
+                declared = structural_dual.declare(problem)
+                assert Canonical(declared.cvxpy).solve() == "solved"
+                assert declared.cvxpy.value == pytest.approx(value, rel=3e-6, abs=1e-7)

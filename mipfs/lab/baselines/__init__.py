@@ -25,21 +25,27 @@ BASELINES = {
     "arom": "mipfs.lab.baselines.arom",
     "fsv": "mipfs.lab.baselines.fsv",
     "l1-svm": "mipfs.lab.baselines.l1_svm",
+    "l1-svm-own": "mipfs.lab.baselines.l1_svm_own",
+    "l1-bmrm": "mipfs.lab.baselines.l1_bundle",
     "group-lasso": "mipfs.lab.baselines.group_lasso",
     "information-gain": "mipfs.lab.baselines.information_gain",
     "l1-logistic": "mipfs.lab.baselines.l1_logistic",
+    "l1-logistic-own": "mipfs.lab.baselines.l1_logistic_own",
     "lpsvm": "mipfs.lab.baselines.lpsvm",
     "nmmkl": "mipfs.lab.baselines.nmmkl",
     "onsvm": "mipfs.lab.baselines.onsvm",
     "qcqp-ssvm": "mipfs.lab.baselines.qcqp_ssvm",
     "r2w2": "mipfs.lab.baselines.r2w2",
     "rfe": "mipfs.lab.baselines.rfe",
+    "rfe-hinge": "mipfs.lab.baselines.rfe_hinge",
+    "rfe-tan": "mipfs.lab.baselines.rfe_tan",
     "rinaldi": "mipfs.lab.baselines.rinaldi",
     "uniform": "mipfs.lab.baselines.uniform",
 }
 REFERENCES = {
     "cd-svm": "mipfs.lab.baselines.cd_svm",
     "cd-logistic": "mipfs.lab.baselines.cd_logistic",
+    "svm-perf": "mipfs.lab.baselines.structural_svm",
 }
 
 

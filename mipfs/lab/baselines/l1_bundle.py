@@ -17,13 +17,23 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
+from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear
+from mipfs.lab.baselines.structural_svm import MEASURE, of_columns
 from mipfs.measures import Violated, get_measure
 from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.solvers import highs
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Labellings
 
+ABOUT = About(
+    what="the features of an ℓ1-regularised bundle for F1, C searched for M of them, and the structural SVM on them",
+    source="Mao 2013, section 8; Teo et al. 2010",
+    sparse="yes",
+    limits="no sample weights; need not converge within 500 labellings; bench takes its own measure for F1",
+    library="HiGHS",
+    weighted=False,
+)
 MOST_ROUNDS = 500
 """Labellings per solve at most."""
 MOST_ENTERING = 100
@@ -173,3 +183,9 @@ class L1Bundle:
         row = np.concatenate([[1.0], np.column_stack([a, -a]).ravel()])
         self._lp.add_cut(float(self.labellings.losses[-1]), np.arange(row.size), row)
         return True
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The features of the bundle for F1, whose own weight decides their number, and the structural SVM on them."""
+    check_weight(C)
+    return of_columns(data, L1Bundle(data, MEASURE).of_size(M).ids, C, bias=bias)

@@ -10,7 +10,9 @@ the SVM of (P) with the squared hinge at σ = s². Both are maxima, so by the en
 
     ∂W²/∂s_j = −2 s_j ω_j(α)²,      ∂R²/∂s_j = 2 s_j (Σ_i β_i x_ij² − (Σ_i β_i x_ij)²)
 
-The features of the smallest s_j are dropped and what is left is scaled anew, until M are left.
+The features of the smallest s_j are dropped and what is left is scaled anew, until M are left: the variant of Weston
+2000 that eliminates. The other one, as Aytug 2015 states it in (2), adds λ Σ_j s_j^p under Σ s_j = M, so that one
+descent drives scales to 0; that term is not here, for M alone says how many features are kept.
 """
 
 from __future__ import annotations

@@ -36,11 +36,15 @@ DROP_SHARE = 0.2
 """Share of the features that a round drops; Guyon drops half, which is coarser."""
 COARSE_DROP, COARSE_ABOVE = 10, 200
 """Tan 2010's schedule, ``drop="tan"``: COARSE_DROP features a round while more than COARSE_ABOVE are left, then one."""
+LARGE_DROP, LARGE_ABOVE, LARGE_REST = 10_000, 20_000, 100
+"""``drop="tan-large"``, for millions: LARGE_DROP a round while more than LARGE_ABOVE are left, then LARGE_REST."""
+SCHEDULES = {"tan": ((COARSE_DROP, COARSE_ABOVE), 1), "tan-large": ((LARGE_DROP, LARGE_ABOVE), LARGE_REST)}
+"""Name to (drop, while more than that are left), and the drop from there on."""
 TOL, MAX_STEPS = 1e-4, 10_000
 """LIBLINEAR's tolerance, and its steps at most."""
 Loss = Literal["squared-hinge", "hinge"]
-Drop = float | Literal["tan"]
-"""A share, a number of features (an integer from 1 on), or Tan's schedule."""
+Drop = float | Literal["tan", "tan-large"]
+"""A share, a number of features (an integer from 1 on), or one of Tan's schedules."""
 
 
 def eliminate(
@@ -64,9 +68,10 @@ def eliminate(
         Sample i has C_i = C * sample_weight_i, of the loss as `mipfs.Problem` has it.
     bias : bool, default True
         Whether the SVMs have an intercept (lightly penalised, as LIBLINEAR has it).
-    drop : float in [0, 1), int >= 1, or "tan"
+    drop : float in [0, 1), int >= 1, "tan" or "tan-large"
         Share of the features that a round drops, one at least; 0: one at a time. An integer from 1 on: features
-        a round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3).
+        a round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3.3). "tan-large":
+        10,000 at a time while more than 20,000 are left, then 100 (section 3.5).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
     seed : int, of LIBLINEAR's coordinate order with the hinge
@@ -127,20 +132,21 @@ def check_drop(drop: Any) -> None:
     ------
     UsageError
     """
-    if isinstance(drop, str) and drop == "tan":
+    if isinstance(drop, str) and drop in SCHEDULES:
         return
     number = isinstance(drop, (int, float, np.number)) and not isinstance(drop, (bool, np.bool_))
     if not (number and (0.0 <= drop < 1.0 or (isinstance(drop, (int, np.integer)) and drop >= 1))):
         raise UsageError(
             f"drop = {drop!r} must lie in [0, 1), the share of the features that a round drops, or be their number, "
-            "an integer, or 'tan'"
+            "an integer, or 'tan' or 'tan-large'"
         )
 
 
 def _left_after(size: int, drop: Drop) -> int:
     """How many of `size` features a round leaves."""
     if isinstance(drop, str):
-        return size - (min(COARSE_DROP, size - COARSE_ABOVE) if size > COARSE_ABOVE else 1)
+        (coarse, above), fine = SCHEDULES[drop]
+        return size - (min(coarse, size - above) if size > above else fine)
     if drop >= 1:
         return size - int(drop)
     return min(size - 1, math.floor((1.0 - drop) * size))

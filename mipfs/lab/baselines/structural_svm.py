@@ -8,14 +8,32 @@ with in Table 2, and how the columns that another method has chosen are fitted f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.dual_descent import check_all
 from mipfs.lab.baselines.linear import Linear, check_weight, linear
+from mipfs.lab.joint import with_constant
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
+
+ABOUT = About(
+    what="the structural SVM of F1 on all features (SVM^perf): a reference, it selects nothing",
+    source="Joachims 2005; Mao 2013, Table 2",
+    sparse="yes",
+    limits="M is p; no sample weights; penalises the intercept; bench takes its own measure for F1",
+    library="own kernels",
+    weighted=False,
+)
+MEASURE = "f1"
+"""The measure where none is asked for, as that of Mao 2013, section 8.4."""
+FIT_GAP = 1e-6
+"""Relative gap of `fit` and `of_columns`."""
 
 
 def structural_svm(
@@ -26,6 +44,7 @@ def structural_svm(
     *,
     beta: float | None = None,
     k: int | None = None,
+    sigma: npt.NDArray[np.float64] | None = None,
     tol: float = 1e-4,
 ) -> Linear:
     """Solve on the given columns.
@@ -38,6 +57,8 @@ def structural_svm(
     columns : (m,) different positions of columns, optional
         By default all of them.
     beta, k : of the measure, see `mipfs.measures.get_measure`
+    sigma : (m,) numbers in (0, 1], optional
+        Of a relaxation: ½ Σ w_j²/σ_j stands for ½ ‖w‖². Ones by default.
     tol : float > 0
         Relative gap between objective and bound to reach.
 
@@ -60,5 +81,57 @@ def structural_svm(
     if ids.ndim != 1 or np.unique(ids).size < ids.size or np.any((ids < 0) | (ids >= data.n_features)):
         raise UsageError(f"columns must be different integers from 0 to {data.n_features - 1}")
     loss = Structural(get_measure(measure, data.y, beta=beta, k=k))
-    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, tol=tol)
+    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, sigma, tol=tol)
     return linear(data, ids, svm.w, 0.0, float(C), objective=svm.primal, bound=svm.dual)
+
+
+def of_columns(
+    data: Instance,
+    ids: npt.NDArray[np.int64],
+    C: float,
+    measure: str = MEASURE,
+    *,
+    bias: bool = True,
+    beta: float | None = None,
+    k: int | None = None,
+) -> Linear:
+    """The structural SVM on some columns, with C n/4 for C: for the error, that is C for every sample.
+
+    Parameters
+    ----------
+    data : Instance without sample weights
+    ids : (m,) different positions of columns
+    C : float > 0
+    measure, beta, k : see `mipfs.measures.get_measure`
+    bias : bool
+        Whether there is an intercept, as the penalised weight of a constant column.
+    """
+    constant = float(bias)
+    joint_c = 0.25 * C * data.n_samples
+    wide = with_constant([data], constant)[0]
+    columns = np.append(ids, data.n_features) if bias else ids
+    fitted = structural_svm(wide, measure, joint_c, columns, beta=beta, k=k, tol=FIT_GAP)
+    kept = fitted.ids < data.n_features
+    return Linear(fitted.ids[kept], fitted.w[kept], fitted.b + constant * float(fitted.w[~kept].sum()), joint_c)
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The structural SVM of F1 on all features, as a reference: M must be p."""
+    check_all(data, M, "svm-perf")
+    return of_columns(data, np.arange(data.n_features), C, bias=bias)
+
+
+def at_relaxation(
+    data: Instance, sigma: Mapping[str, float], C: float, measure: str, *, tol: float, beta: float | None, k: int | None
+) -> Linear:
+    """The predictor of a relaxation: the structural SVM at its σ, every feature with σ > 0 kept (Mao 2013, (5)).
+
+    Parameters
+    ----------
+    data, C, measure, tol, beta, k : as in `structural_svm`
+    sigma : mapping of name to σ in (0, 1]
+    """
+    ids = data.columns_of(list(sigma))
+    return structural_svm(
+        data, measure, C, ids, beta=beta, k=k, sigma=np.array([*sigma.values()], dtype=float), tol=tol
+    )

@@ -1,4 +1,4 @@
-"""The subproblem of Benders' decomposition declared in CVXPY and solved by Clarabel: ``subproblem="conic"`` of `gbd`.
+"""The subproblem of Benders' decomposition as `mipfs.models.benders` declares it, by Clarabel: ``subproblem="conic"``.
 
     v(σ) = min over w, b, ξ   ½ ‖w‖² + L(ξ)   s.t.   y_i (Σ_j √σ_j w_j x_ij + b) + ξ_i ≥ target,   (Aytug 2015, SUB)
 
@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.formulation.conic import bias_of, cp, loss_of
 from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.models.benders import sub_of_columns
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import decoded
@@ -51,18 +51,15 @@ class ConicSubproblem(Subproblem):
         problem = self.problem
         root = np.sqrt(part)
         block = problem.data.block(ids)
-        Z = block.values * root[None, :]
-        w, b = cp.Variable(max(1, ids.size), name="w"), bias_of(problem)
-        scores = (Z @ w - (block.center * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
-        loss = loss_of(problem, scores)
-        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss.value), loss.rows)
+        declared = sub_of_columns(problem, ids, part)
+        program, found = declared.cvxpy, declared.variables
         if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK) != "solved":
             return super()._svm(ids, part, tol, start)
-        dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
+        dual = self.loss.feasible_dual(np.asarray(found["alpha"].value), problem.c_i, problem.data.y, problem.bias)
         alpha = decoded(dual)
-        inner = np.asarray(w.value, dtype=float)[: ids.size]
+        inner = np.asarray(found["w"].value, dtype=float)[: ids.size]
         weights = root * inner
-        intercept = float(b.value) if problem.bias else 0.0
+        intercept = float(found["b"].value) if problem.bias else 0.0
         values = block.scores(weights, intercept)
         primal = 0.5 * float(inner @ inner) + float(self.loss.value(problem.data.y * values, problem.c_i))
         omega = root * block.pull(alpha * problem.data.y)

@@ -5,6 +5,8 @@
 
     RMP  min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ for every cut s                          Aytug 2015, (10)
 
+RMP is the Pyomo model of `mipfs.models.benders`, a program to print and to edit; HiGHS gets its rows as they stand.
+
 The bound that HiGHS gives is its word: it says when to stop, and is counted as earned nowhere. The tree of `gbd`, which
 begins with all cuts and the incumbent that are found here, then proves the value by LPs and their multipliers.
 """
@@ -18,9 +20,12 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
 
-from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import added, gains
+from mipfs.models.benders import add_cut, rmp
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
@@ -31,27 +36,62 @@ from mipfs.solvers import highs
 
 
 class Milp:
-    """RMP in HiGHS, to which cuts are added.
+    """RMP as it is declared, in HiGHS, to which cuts are added.
 
     Parameters
     ----------
     problem : Problem
     scale : float > 0, size of the objective; the MILP is solved in units of it
+
+    Attributes
+    ----------
+    model : Pyomo model
     """
 
     def __init__(self, problem: Problem, scale: float) -> None:
-        self.problem, self.rows = problem, Epigraph(problem.selection, problem.penalty, scale, relaxed=False)
+        self.problem, self.scale = problem, scale
+        self.model = rmp(problem.replace(rows=problem.selection.solver_rows))
+        variables = list(self.model.component_data_objects(pyo.Var))
+        self._at = {id(v): k for k, v in enumerate(variables)}
+        self.program = highs.Model()
+        ends = [(v.value, v.value) if v.fixed else v.bounds for v in variables]
+        infinity = highs.infinity()
+        low = np.array([-infinity if a is None else float(a) for a, _ in ends])
+        high = np.array([infinity if b is None else float(b) for _, b in ends])
+        self.program.add_columns(low, high)
+        self.program.make_whole(np.flatnonzero([v.is_integer() or v.is_binary() for v in variables]))
+        costs = np.zeros(len(variables))
+        ids, values, _ = self._linear(self.model.lower.expr)
+        costs[ids] = values / scale
+        self.program.set_costs(costs)
+        for row in self.model.select.component_data_objects(pyo.Constraint, active=True):
+            self._add(row, 1.0)
+        self._sigma = np.array([self._at[id(v)] for v in self.model.select.sigma.values()])
 
     def add(self, cut: Cut) -> None:
-        """Take in a cut."""
-        self.rows.add(cut.constant, cut.slopes)
+        """Take in a cut, as a row divided by its largest coefficient."""
+        self._add(add_cut(self.model, cut), max(1.0, 0.5 * float(cut.slopes.max(initial=0.0))))
+
+    def _add(self, row: Any, by: float) -> None:
+        """Give a constraint to HiGHS, divided by a number."""
+        ids, values, constant = self._linear(row.body)
+        low = -highs.infinity() if row.lower is None else (pyo.value(row.lower) - constant) / by
+        high = highs.infinity() if row.upper is None else (pyo.value(row.upper) - constant) / by
+        kept = np.abs(values / by) > highs.SMALLEST_ENTRY
+        self.program.add_row(low, high, ids[kept], values[kept] / by, f"the row {row.name!r}")
+
+    def _linear(self, expression: Any) -> tuple[Integers, Array, float]:
+        """Columns, coefficients and constant of a linear expression."""
+        found = generate_standard_repn(expression, compute_values=True)
+        ids = np.array([self._at[id(v)] for v in found.linear_vars], dtype=np.int64)
+        return ids, np.array(found.linear_coefs, dtype=float), float(found.constant)
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
-        found = highs.solve(self.rows.program, deadline=run.deadline, stop=lambda: run.must_stop)
+        found = highs.solve(self.program, deadline=run.deadline, stop=lambda: run.must_stop)
         if found.values is None or found.status != "optimal":
             return None, -np.inf
-        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.rows.scale
+        return found.values[self._sigma] > 0.5, found.bound * self.scale
 
 
 def by_milp(

@@ -52,9 +52,8 @@ class Conic:
         """
         problem = self.problem
         count = self.problem.atoms.count
-        declared = formulation.declared(
-            "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
-        )
+        unit = problem if problem.margin == "unit" else problem.replace(margin="unit")
+        declared = formulation.declared("reduced-mkl", unit, [_dense(ids, sigma, count) for ids, sigma in pool.members])
         status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED_WORK)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)

@@ -1,13 +1,11 @@
 """What `mipfs.bench` compares: the drivers' methods, every baseline, and the references on all features.
 
-A method is a line in `SOLVED`, in `mipfs.lab.baselines.BASELINES` or, where the sketches are there, in `SKETCHES`.
+A method is a line in `SOLVED`, in `WHOLE`, in `mipfs.lab.baselines.BASELINES` or in `SKETCHES`.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,8 +15,11 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab import baselines
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight
+from mipfs.lab.baselines.l1_bundle import L1Bundle
+from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.structural_svm import of_columns
+from mipfs.losses import get_loss
 from mipfs.plumbing.alarm import TimeUp
 
 if TYPE_CHECKING:
@@ -101,30 +102,69 @@ class Joint:
     gap: float
 
     def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
-        from mipfs.data.constant import CONSTANT
         from mipfs.drivers import solve
-        from mipfs.lab.baselines.structural_svm import structural_svm
         from mipfs.lab.joint import joint_problem, with_constant
 
         constant = float(setting.bias)
-        joint_c = 0.25 * C * data.n_samples
-        measure = "error" if setting.measure == ACCURACY else setting.measure
-        given: dict[str, Any] = {"beta": setting.beta, "k": setting.k}
         wide = with_constant([data], constant)[0]
-        problem = joint_problem(wide, measure, M=M, C=joint_c, constant=constant, **given)
+        asked = measure_of(setting)
+        problem = joint_problem(wide, M=M, C=0.25 * C * data.n_samples, constant=constant, **asked)
         result = solve(problem, self.driver, gap=self.gap, time_limit=setting.time_limit)
         ids = np.sort(wide.columns_of(_selected(result)))
-        fitted = structural_svm(wide, measure, joint_c, ids, tol=1e-6, **given)
-        kept = fitted.ids < data.n_features
-        offset = fitted.b + constant * float(fitted.w[~kept].sum())
-        assert constant == 0.0 or CONSTANT in wide.index
-        return _fit_of(result, Linear(fitted.ids[kept], fitted.w[kept], offset, joint_c))
+        return _fit_of(result, of_columns(data, ids[ids < data.n_features], C, bias=setting.bias, **asked))
+
+
+@dataclass(frozen=True)
+class ByMeasure:
+    """A baseline that fits for the benchmark's own measure: on features that the ℓ1 bundle chooses, or on all."""
+
+    selects: bool
+
+    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+        asked = measure_of(setting)
+        ids = L1Bundle(data, **asked).of_size(M).ids if self.selects else np.arange(data.n_features)
+        return Fit(of_columns(data, ids, C, bias=setting.bias, **asked))
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All features that the relaxation uses (Tan's FGM): with its own weights, or refitted at a C of their own.
+
+    Attributes
+    ----------
+    debias : float or None, C of the plain SVM on them (20 in Tan 2014, Figures 4 and 9)
+    T : int, iterations at most (15 in Tan 2014, section 6.2.2)
+    """
+
+    debias: float | None
+    T: int = 15
+
+    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+        from mipfs.drivers import solve
+        from mipfs.problem import Problem
+
+        problem = Problem(data, loss="squared-hinge", bias=setting.bias, M=M, C=C)
+        result = solve(problem, "kelley", gap=1e-3, T=self.T, time_limit=setting.time_limit, seed=setting.seed)
+        _selected(result)
+        mixed = (result.relaxed or {}).get("sigma", {})
+        ids = data.columns_of(list(mixed))
+        if self.debias is not None:
+            return _fit_of(result, plain_svm(data, np.sort(ids), self.debias, setting.bias))
+        solver = get_loss("squared-hinge").Solver(data, problem.c_i, setting.bias)
+        svm = solver.solve(ids, np.array([*mixed.values()], dtype=float), tol=1e-9)
+        return _fit_of(result, linear(data, ids, svm.w, svm.b, C))
+
+
+def measure_of(setting: Setting) -> dict[str, Any]:
+    """The benchmark's measure with its parameters; the error for the accuracy."""
+    measure = "error" if setting.measure == ACCURACY else setting.measure
+    return {"measure": measure, "beta": setting.beta, "k": setting.k}
 
 
 SOLVED: dict[str, Solved | Joint] = {
     "fgm": Solved("feature generation: the convex relaxation, rounded", "Tan 2014", "kelley", "squared-hinge", 1e-3),
     "fgm-hinge": Solved("the same with the hinge", "Tan 2014", "kelley", "hinge", 1e-3),
-    "fgm-logistic": Solved("the same with the logistic loss", "Tan 2014, section 4", "kelley", "logistic", 1e-3),
+    "fgm-logistic": Solved("the same with the logistic loss", "Tan 2014, section 5.2", "kelley", "logistic", 1e-3),
     "fsp-m": Solved("the best M features, proved by branch and bound", "Aytug 2015", "branch", "hinge", 1e-4),
     "fsp-m-squared-hinge": Solved("the same with the squared hinge", "Aytug 2015", "branch", "squared-hinge", 1e-4),
     "gbd": Solved("the best M features, by Benders decomposition", "Aytug 2015, Table 1", "gbd", "hinge", 1e-4),
@@ -132,13 +172,20 @@ SOLVED: dict[str, Solved | Joint] = {
     "structural-branch": Joint("the same, proved", "Mao 2013", "branch", 1e-3),
 }  # fmt: skip
 """Name to problem and driver."""
+WHOLE = {
+    "fgm-all": ("all features that 15 rounds of M generate, with the relaxation's weights", Whole(None)),
+    "fgm-unbias": ("the same features, and the SVM with C = 20 on them", Whole(20.0)),
+}
+"""Methods that keep more than M features."""
+BY_MEASURE = {"l1-bmrm": ByMeasure(selects=True), "svm-perf": ByMeasure(selects=False)}
+"""Baselines that are fitted for the benchmark's measure, not for F1."""
 SKETCHES = {
     "bss": "the columns of BSS (deterministic), and the SVM on them",
     "leverage": "columns drawn by leverage scores, and the SVM on them",
     "approx-bss": "the columns of approximate BSS, and the SVM on them",
     "rrqr": "the columns of a rank-revealing QR, and the SVM on them",
 }
-"""Methods of the sketches, where the package has them."""
+"""Methods of the sketches."""
 
 
 def methods() -> Mapping[str, Method]:
@@ -146,10 +193,13 @@ def methods() -> Mapping[str, Method]:
     found = {
         name: Method(name, one.what, one.source, one, has_limit=True) for name, one in SOLVED.items()
     }  # fmt: skip
+    for name, (what, whole) in WHOLE.items():
+        found[name] = Method(name, what, "Tan 2014, section 6", whole, has_limit=True)
     for name in (*baselines.available(), *baselines.references()):
         about = baselines.about(name)
         selects = name in baselines.available()
-        found[name] = Method(name, about.what, about.source, _Baseline(name), uses_c=about.uses_c, selects=selects)
+        fit = BY_MEASURE.get(name) or _Baseline(name)
+        found[name] = Method(name, about.what, about.source, fit, uses_c=about.uses_c, selects=selects)
     return found | _sketches()
 
 
@@ -183,24 +233,20 @@ class _Baseline:
 class _Sketch:
     """A sketch of M columns, and the SVM on them as they stand."""
 
-    module: str
     name: str
 
     def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+        from mipfs.lab.sketch.select import select
+
         check_size(M, data.n_features)
         check_weight(C)
-        found = importlib.import_module(self.module).select(data, self.name, M, seed=setting.seed)
+        found = select(data, self.name, M, seed=setting.seed, check=False)
         return Fit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
 
 
 def _sketches() -> dict[str, Method]:
-    """The sketches, where the package has them."""
-    module = f"{__package__.partition('.')[0]}.sketch"
-    if importlib.util.find_spec(module) is None:
-        return {}
-    return {
-        name: Method(name, what, "Paul 2016", _Sketch(module, name), uses_c=False) for name, what in SKETCHES.items()
-    }
+    """The sketches."""
+    return {name: Method(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
 
 
 def _selected(result: Result) -> tuple[str, ...]:

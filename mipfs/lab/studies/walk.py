@@ -22,6 +22,7 @@ from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import Fold, stratified
+from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import Place, Steps, place_text, steps_of
 from mipfs.plumbing.declared import Positive, Seed, declared
@@ -41,7 +42,7 @@ def path(
     *,
     M: Iterable[int] | None = None,
     C: Iterable[Positive] | None = None,
-    lam: Iterable[float] | None = None,
+    lam: Iterable[float] | str | None = None,
     rows: Rows | Sequence[Any] | None = None,
     driver: str | None = None,
     folds: int | None = None,
@@ -61,6 +62,8 @@ def path(
     model : Problem, Pyomo model of a formulation, or Formulation
     M, C, lam : iterable of numbers
         The values. Just one of these and `rows` is given, or M and C: then every M is solved for every C.
+        ``lam="auto"``, or "auto:20", takes 10, or 20, from two SVMs, down from where nothing is selected
+        (`mipfs.lab.studies.lambdas`).
     rows : Rows, or sequence of Rows or of (A, lb, ub) as for `Problem.with_rows`
         The first point is the problem as it is; then the rows of a `Rows`, or the members of a sequence, are
         added one after the other.
@@ -104,6 +107,8 @@ def path(
         raise UsageError("one_se chooses by the errors of the folds; give folds too, such as folds = 10")
     if one_se and rows is not None:
         raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
+    if isinstance(lam, str):
+        lam = lambda_values(base, parsed(lam))
     steps = steps_of(base, M, C, lam, rows)
     name = DEFAULT if driver is None else driver
     if verbose:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -63,6 +64,22 @@ def test_the_wanted_number_of_features(bias: bool) -> None:
     np.testing.assert_array_equal(chosen.w, again.w)
 
 
+@pytest.mark.parametrize(("name", "loss"), [("l1-svm-own", "squared"), ("l1-logistic-own", "logistic")])
+def test_without_a_refit_the_weights_are_those_of_the_program(name: str, loss: str) -> None:
+    """At the C that was found, Clarabel's weights of the ℓ1 program; the C that is given does not matter."""
+    data = draw(6)
+    found = baselines.get_baseline(name)(data, 4, 0.7)
+    w, b = cp.Variable(14), cp.Variable()
+    margins = cp.multiply(data.y, data.X @ w + b)
+    one = cp.logistic(-margins) if loss == "logistic" else cp.square(cp.pos(1 - margins))
+    cp.Problem(cp.Minimize(cp.norm1(w) + cp.abs(b) + found.C * data.sample_weight @ one)).solve(solver=cp.CLARABEL)
+    assert 1 <= found.ids.size <= 4
+    np.testing.assert_allclose(np.bincount(found.ids, found.w, 14), w.value, atol=5e-3)
+    np.testing.assert_array_equal(found.w, baselines.get_baseline(name)(data, 4, 70.0).w)
+    refitted = baselines.get_baseline(name.removesuffix("-own"))(data, 4, 0.7)
+    np.testing.assert_array_equal(refitted.ids, found.ids)
+
+
 def test_where_the_first_feature_enters() -> None:
     data = draw(5)
     for bias in (True, False):
@@ -89,13 +106,15 @@ def test_older_and_newer_names_of_the_penalty_are_one_problem(monkeypatch: pytes
 
 
 def test_a_reference_takes_all_features_or_says_no() -> None:
-    data = draw(3)
+    data = replace(draw(3), sample_weight=np.ones(60))
     for name in baselines.references():
         fit = baselines.get_baseline(name)
         assert fit(data, 14, 0.3).ids.size == 14
         with pytest.raises(UsageError, match=rf"{name} selects nothing: it uses all 14 features, and M = 5 is fewer"):
             fit(data, 5, 0.3)
         assert name not in baselines.available()
+        if baselines.about(name).sparse != "yes, not centred":
+            continue
         centred = Instance.from_arrays(sparse.csc_array(np.maximum(data.X, 0.0)), data.y, scale="standard")
         with pytest.raises(UsageError, match="cannot centre sparse columns"):
             fit(centred, 14)

@@ -11,7 +11,8 @@ from sklearn.svm import LinearSVC
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.rfe import eliminate, rfe
+from mipfs.lab import baselines
+from mipfs.lab.baselines.rfe import _left_after, eliminate, plain_svm, rfe
 
 
 def draw(seed: int, n: int = 60, p: int = 12) -> Instance:
@@ -82,6 +83,27 @@ def test_the_schedules(drop: object, expected: list[int], monkeypatch: pytest.Mo
     assert sizes == expected
 
 
+def test_the_schedule_for_millions() -> None:
+    """Tan 2010, section 3.5: 10,000 a round while more than 20,000 are left, then 100."""
+    sizes = [45_000]
+    while sizes[-1] > 19_700:
+        sizes.append(_left_after(sizes[-1], "tan-large"))
+    assert sizes == [45_000, 35_000, 25_000, 20_000, 19_900, 19_800, 19_700]
+
+
+def test_the_methods_of_the_registry() -> None:
+    """Aytug's is scikit-learn's RFE of one at a time with the hinge, Tan's the schedule."""
+    data = draw(4, 60, 14)
+    svm = LinearSVC(loss="hinge", C=0.3, max_iter=10_000, tol=1e-4, random_state=0)
+    expected = RFE(svm, n_features_to_select=3, step=1).fit(data.X, data.y).get_support(indices=True)
+    found = baselines.get_baseline("rfe-hinge")(data, 3, 0.3)
+    np.testing.assert_array_equal(found.ids, expected)
+    np.testing.assert_array_equal(found.w, plain_svm(data, expected, 0.3, True, "hinge").w)
+    wide = draw(5, 40, 225)
+    one, other = baselines.get_baseline("rfe-tan")(wide, 190, 1.0), rfe(wide, 190, 1.0, drop="tan")
+    np.testing.assert_array_equal(one.ids, other.ids)
+
+
 def test_a_fixed_number_is_that_of_scikit_learn() -> None:
     data = draw(2, 60, 30)
     for step in (1, 4, 7):
@@ -139,7 +161,7 @@ def test_refused() -> None:
         ([], 1.0, 0.2, "sizes is empty"),
         ([2], 0.0, 0.2, r"C = 0.0 must be a positive number"),
         ([2], 1.0, 1.0, r"drop = 1.0 must lie in \[0, 1\)"),
-        ([2], 1.0, 2.5, r"drop = 2.5 must lie in \[0, 1\).* or be their number, an integer, or 'tan'"),
+        ([2], 1.0, 2.5, r"drop = 2.5 must lie in \[0, 1\).* or be their number, an integer, or 'tan' or 'tan-large'"),
         ([2], 1.0, True, "drop = True"),
         ([2], 1.0, -1, "drop = -1"),
         ([2], 1.0, "half", "drop = 'half'"),

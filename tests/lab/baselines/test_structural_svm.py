@@ -10,7 +10,9 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.structural_svm import structural_svm
+from mipfs.lab.baselines import get_baseline
+from mipfs.lab.baselines.l1_bundle import L1Bundle
+from mipfs.lab.baselines.structural_svm import of_columns, structural_svm
 from tests.structural_oracles import cases, labellings
 from tests.structural_oracles import structural_svm as reference
 
@@ -52,6 +54,32 @@ def test_some_columns_in_any_order_and_on_any_scale() -> None:
         np.testing.assert_allclose(found.scores(data), Z[:, [1, 4]] @ w, atol=1e-4)
     nothing = structural_svm(Instance.from_arrays(X, y), "f1", 20.0, [])
     assert (nothing.ids.size, nothing.objective) == (0, pytest.approx(20.0 * losses.max()))
+
+
+def test_the_reference_of_the_registry_has_the_penalised_weight_of_a_constant_column() -> None:
+    """SVM^perf for F1 at C n/4, against all labellings; ``bench`` fits it for its own measure."""
+    X, y = draw(7, 8, 3)
+    wide = np.column_stack([X, np.ones(8)])
+    data = Instance.from_arrays(X, y)
+    for measure in ("f1", "error"):
+        losses, V = labellings(measure, y)
+        value, w = reference(wide, losses, V, 0.25 * 5.0 * 8)
+        found = of_columns(data, np.arange(3), 5.0, measure)
+        np.testing.assert_allclose([*found.w, found.b], w, atol=2e-3 * max(1.0, np.abs(w).max()))
+    one = get_baseline("svm-perf")(data, 3, 5.0)
+    np.testing.assert_array_equal(one.w, of_columns(data, np.arange(3), 5.0, "f1").w)
+    assert get_baseline("svm-perf")(data, 3, 5.0, bias=False).b == 0.0
+    assert value > 0
+
+
+def test_the_bundle_of_the_registry_is_refitted_on_its_features() -> None:
+    r = np.random.default_rng(0)
+    X = r.standard_normal((80, 12))
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * r.standard_normal(80) > 1.5, 1.0, -1.0)
+    data = Instance.from_arrays(X, y)
+    found = get_baseline("l1-bmrm")(data, 3, 1.0)
+    assert found.ids.tolist() == L1Bundle(data, "f1").of_size(3).ids.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found.w, of_columns(data, found.ids, 1.0, "f1").w)
 
 
 def test_refused() -> None:

@@ -227,6 +227,36 @@ def test_the_stops_of_tan_2014() -> None:
     assert first[1] <= first[0] * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_set_of_fgm_b(seed: int) -> None:
+    """The allowed selection of largest Σ c_j at the final α, enumerated; with T = 2 it is not yet the best one."""
+    problem = pointwise(seed)
+    data = problem.data
+    for stops in ({}, {"T": 2}):
+        result = mipfs.solve(problem, "kelley", rounding="scores", gap=1e-6, **stops)
+        assert result.alpha is not None
+        p = data.n_features
+        c = 0.5 * (data.X.T @ (result.alpha * data.y)) ** 2 - problem.penalty
+        best = max(
+            float(c[list(S)].sum())
+            for k in range(p + 1)
+            for S in itertools.combinations(range(p), k)
+            if problem.selection.contains(np.isin(np.arange(p), S))
+        )
+        chosen = [data.feature_names.index(name) for name in result.selected]
+        assert float(c[chosen].sum()) == pytest.approx(best, rel=1e-9, abs=1e-12)
+        assert mipfs.verify(result, data).accepted
+        assert result.objective >= result.bound
+
+
+def test_the_set_of_fgm_b_is_of_atoms_that_are_held() -> None:
+    data = pointwise(1).data
+    pairs = Problem(data, loss="squared-hinge", M=2, atoms=mipfs.atoms.make("pairs", data))
+    if not pairs.atoms.is_held:
+        with pytest.raises(UsageError, match="ranks atoms that are held"):
+            mipfs.solve(pairs, "kelley", rounding="scores")
+
+
 def test_alpha_is_at_hand_to_rank_by() -> None:
     problem = pointwise(0).replace(loss="squared-hinge", bias=False, M=3)
     result = mipfs.solve(problem, "kelley", gap=1e-7)

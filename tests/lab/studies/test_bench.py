@@ -21,11 +21,15 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError, UsageError
 from mipfs.lab import baselines
+from mipfs.lab.baselines.l1_bundle import L1Bundle
 from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.lab.studies import bench_methods, bench_unit, bench_work
 from mipfs.lab.studies.bench import check_no_benchmark, load, records_of
 from mipfs.lab.studies.bench_unit import seed_of
+from mipfs.lab.studies.folds import fold
 from mipfs.lab.studies.stability import stability
+from mipfs.measures import value as measured
 from mipfs.plumbing.alarm import TimeUp, alarm
 from mipfs.plumbing.memory import peak
 from mipfs.result.result import StopReason
@@ -93,7 +97,9 @@ def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, m
 @pytest.mark.slow  # compiles all that there is
 def test_every_method_is_there_and_leaves_a_classifier() -> None:
     names = list(bench_methods.methods())
-    assert {*baselines.available(), *baselines.references(), "fgm", "fsp-m", "gbd", "structural"} <= set(names)
+    ours = {*bench_methods.SKETCHES, *bench_methods.WHOLE}
+    assert {*baselines.available(), *baselines.references(), *ours} <= set(names)
+    assert {"fgm", "fsp-m", "gbd", "structural"} <= set(names)
     found = mipfs.bench(data(), names, [2], C=[0.3], folds=3)
     for row in found.rows:
         if row.method == "bss":  # which needs more columns than the rank
@@ -101,7 +107,7 @@ def test_every_method_is_there_and_leaves_a_classifier() -> None:
             continue
         assert row.done == 3, (row.method, row.notes)
         assert row.n_features == (8 if row.M is None else pytest.approx(row.n_features, abs=0))
-        assert row.M is None or row.n_features <= 2
+        assert row.M is None or row.n_features <= 2 or row.method in bench_methods.WHOLE
         assert row.M is not None or (row.stability is None and not row.shares)
     by_name = {row.method: row for row in found.rows}
     assert by_name["fsp-m"].proofs == by_name["gbd"].proofs == {"OPTIMAL": 3}
@@ -163,6 +169,31 @@ def dying(stored: str, setting: Any, unit: Any) -> Any:
     if unit.method == "rfe":
         os.kill(os.getpid(), signal.SIGKILL)
     return bench_unit.run(bench_work._loaded(stored), setting, unit)
+
+
+def test_the_baselines_of_a_measure_are_fitted_for_that_of_the_benchmark() -> None:
+    found = mipfs.bench(data(), ["l1-bmrm", "svm-perf"], [2], C=[0.5], folds=2, measure="prbep", seed=3)
+    for record in found.records:
+        part = fold(data(), 2, 3, record["fold"])
+        M = None if record["method"] == "svm-perf" else 2
+        ids = np.arange(8) if M is None else L1Bundle(part.train, "prbep").of_size(M).ids
+        fitted = of_columns(part.train, ids, 0.5, "prbep")
+        assert record["n_features"] == ids.size
+        assert record["value"] == pytest.approx(measured("prbep", part.y, part.X[:, ids] @ fitted.w + fitted.b))
+
+
+def test_all_features_of_the_relaxation_and_their_refit() -> None:
+    """fgm-all is the estimator's keep="all" with T = 15, and fgm-unbias its debias=20."""
+    raw_ones = data(scale="none")
+    found = mipfs.bench(raw_ones, ["fgm-all", "fgm-unbias"], [2], C=[0.5], folds=2)
+    for record in found.records:
+        part = fold(raw_ones, 2, 0, record["fold"])
+        debias = 20.0 if record["method"] == "fgm-unbias" else None
+        model = mipfs.FGMClassifier(M=2, C=0.5, T=15, keep="all", debias=debias, gap=1e-3, time_limit=None)
+        model.fit(part.train.X, part.train.y)
+        assert record["selected"] == np.flatnonzero(model.support_).tolist()
+        assert record["n_features"] > 2
+        assert record["value"] == pytest.approx(model.score(part.X, part.y))
 
 
 def test_draws_differ_between_folds() -> None:
