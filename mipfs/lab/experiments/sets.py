@@ -1,0 +1,46 @@
+"""The shared data sets, below the folder that the environment variable MIPFS_DATA names."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+
+VARIABLE = "MIPFS_DATA"
+SMALL = (
+    "heart_statlog", "australian", "pima", "german", "wdbc_sklearn", "ionosphere", "sonar", "spambase",
+    "musk1_instances", "mi_elephant", "usps", "w8a", "madelon", "colon_alon", "pcmac", "leukemia_golub",
+    "sms_spam_counts",
+)  # fmt: skip
+"""Sets of at most 10,000 features."""
+UNIT = ("pcmac", "sms_spam_counts", "w8a", "mi_elephant")
+"""Sets whose columns are many and sparse: they are scaled to length one, the others to mean 0 and deviation 1."""
+
+
+def missing(name: str) -> str:
+    """Why a data set cannot be read; empty where it can."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return f"{VARIABLE} is unset"
+    return "" if (Path(folder) / name).is_dir() else f"{name} is not below {VARIABLE}"
+
+
+@lru_cache(maxsize=2)
+def read(name: str) -> Instance:
+    """A data set, scaled.
+
+    Raises
+    ------
+    UsageError
+        It is not there.
+    """
+    from mipfs import readers
+
+    why = missing(name)
+    if why:
+        raise UsageError(f"{why}; it names the folder of the shared data sets")
+    path = Path(os.environ[VARIABLE]) / name / "data.svm.gz"
+    return readers.read(path, scale="unit" if name in UNIT else "standard")
