@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STUDIES = {
     "aytug": "mipfs.lab.experiments.aytug",
+    "exactness": "mipfs.lab.experiments.exactness",
 }
 """Name to file, in the order of the index."""
 

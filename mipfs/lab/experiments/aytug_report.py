@@ -47,8 +47,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
         blocks += [Heading("What was proven, and how far 250 cuts were from the optimum"), _proofs(one)]
     if two:
         blocks += [Heading("Data set two (Figures 2 and 3)"), _two(two)]
-        look = {"labels": ("M", "test error")}
-        blocks.append(curves("Data set two: test error", two, "M", "test_error", **look))
+        blocks.append(curves("Data set two: test error", two, "M", "test_error", labels=("M", "test error")))
         blocks.append(
             curves(
                 "Data set two: CPU seconds over all values of C",
@@ -134,8 +133,8 @@ def _figure_one(rows: Sequence[Row]) -> Block:
             points.append(100 * float(np.mean([a - b for a, b in found])) if found else None)
         drawn.append(Curve(f"against {other}", points, FAMILY[number]))
     note = "Below 0 the exact support has the smaller test error. The paper draws GBD-M stopped at 250 cuts."
-    labels = {"x_label": "M/p", "y_label": "test error, percentage points"}
-    return Lines("Test error of the exact support less the others'", centres, drawn, note=note, **labels)
+    title = "Test error of the exact support less the others'"
+    return Lines(title, centres, drawn, note=note, x_label="M/p", y_label="percentage points")
 
 
 def _proofs(rows: Sequence[Row]) -> Block:
