@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STUDIES = {
     "aytug": "mipfs.lab.experiments.aytug",
     "exactness": "mipfs.lab.experiments.exactness",
+    "fgm": "mipfs.lab.experiments.fgm",
+    "gap": "mipfs.lab.experiments.gap",
 }
 """Name to file, in the order of the index."""
 
