@@ -47,11 +47,11 @@ def solved(problem: Problem, driver: str, **options: Any) -> Result:
     NumericalError
         There is no classifier.
     """
-    import mipfs
+    from mipfs.drivers import solve
 
     if driver == "branch":
         options.setdefault("threads", 1)
-    result = mipfs.solve(problem, driver, **options)
+    result = solve(problem, driver, **options)
     if result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     if not result.has_classifier:

@@ -144,9 +144,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         return []
     gaps = values(some, "gap")
     hinge = values([row for row in boolean if row["loss"] == "hinge"], "gap")
+    small = percent(float(np.mean([gap < 0.01 for gap in gaps])), 0)
     measured = (
         f"{len(gaps)} cells of {sets_} sets: median gap {percent(float(np.median(gaps)), 1)}, largest "
-        f"{percent(max(gaps), 1)}, below 1% in {percent(float(np.mean([g < 0.01 for g in gaps])), 0)} of them; with the "
+        f"{percent(max(gaps), 1)}, below 1% in {small} of them; with the "
         f"hinge and an intercept median {percent(float(np.median(hinge)), 1)}"
     )
     said = "The convex relaxation of the 0-1 problem is mild (Tan 2010, section 2.1); its gap is hard to measure"

@@ -37,26 +37,24 @@ class Store:
         self.path = path
 
     def lines(self) -> dict[str, Line]:
-        """The last line of every unit; a torn last line, of a run that was killed, is left out.
+        """The last line of every unit; a line that was torn by a kill is left out.
 
         Raises
         ------
         DataError
-            Another line that is none of a study.
+            A line that is whole, and none of a study.
         """
         found: dict[str, Line] = {}
         if not self.path.is_file():
             return found
-        texts = self.path.read_text(encoding="utf-8").splitlines()
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
             try:
                 line = json.loads(text)
-                found[line["unit"]] = line
-                _ = line["rows"], line["cpu_seconds"]
-            except (ValueError, KeyError, TypeError):
-                if number == len(texts):
-                    continue
-                raise DataError("is no line of a study", "remove it", path=self.path, line=number) from None
+            except ValueError:
+                continue  # torn by a kill
+            if not (isinstance(line, dict) and {"unit", "rows", "cpu_seconds", "machine", "versions"} <= line.keys()):
+                raise DataError("is no line of a study", "remove it", path=self.path, line=number)
+            found[line["unit"]] = line
         return found
 
     def add(self, unit: Unit, rows: Sequence[Row], cpu_seconds: float) -> Line:
