@@ -18,6 +18,8 @@ STUDIES = {
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
     "gap": "mipfs.lab.experiments.gap",
+    "as-good": "mipfs.lab.experiments.as_good",
+    "recovery": "mipfs.lab.experiments.recovery",
 }
 """Name to file, in the order of the index."""
 
