@@ -21,10 +21,10 @@ WITHIN, NODES, MOST = 0.01, 5000, 1000
 FOLDS, SEED = 5, 1
 DESIGN = (
     f"FSP-M with the hinge and a free intercept on the training part of the first of {FOLDS} folds: all supports whose "
-    f"objective is at most 1% above the optimum (`--pool-gap 0.01`, the best {MOST} of them), by at most {NODES} nodes; "
-    "a list is complete where every other support is proven to be worse. `kept` is the number of features that stand "
-    "in all of them, `used` of those that stand in some. The test error is that of the SVM on each support, on the "
-    "held-out fold."
+    f"objective is at most 1% above the optimum (`--pool-gap 0.01`, the best {MOST} of them), by at most {NODES} "
+    "nodes; a list is complete where every other support is proven to be worse. `kept` is the number of features that "
+    "stand in all of them, `used` of those that stand in some. The test error is that of the SVM on each support, on "
+    "the held-out fold."
 )
 
 

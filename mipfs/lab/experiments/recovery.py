@@ -30,7 +30,7 @@ DESIGN = (
     f"M = {M} columns, ten apart, with signs in turn, and is turned around with probability 0 or 0.1. n is from "
     f"{SAMPLES[0]} to {SAMPLES[-1]}, C of four values, ten draws each. A method recovers the planted features where it "
     f"selects these {M} and no others. `exact` is FSP-M with the hinge and a free intercept (at most {NODES} nodes), "
-    "`fgm` the relaxation with the squared hinge, rounded, `rfe` drops one feature at a time. M is known to all of them."
+    "`fgm` the relaxation with the squared hinge, rounded, `rfe` drops one feature at a time. M is known to all."
 )
 
 

@@ -11,9 +11,9 @@ from mipfs.errors import UsageError
 
 VARIABLE = "MIPFS_DATA"
 SMALL = (
-    "heart_statlog", "australian", "pima", "german", "wdbc_sklearn", "ionosphere", "sonar", "spambase",
-    "musk1_instances", "mi_elephant", "usps", "w8a", "madelon", "colon_alon", "pcmac", "leukemia_golub",
-    "sms_spam_counts",
+    "heart_statlog", "australian", "pima", "german", "wdbc_sklearn", "ionosphere", "sonar", "colon_alon",
+    "musk1_instances", "leukemia_golub", "spambase", "mi_elephant", "pcmac", "madelon", "usps", "sms_spam_counts",
+    "w8a",
 )  # fmt: skip
 """Sets of at most 10,000 features."""
 UNIT = ("pcmac", "sms_spam_counts", "w8a", "mi_elephant")
