@@ -20,6 +20,7 @@ STUDIES = {
     "gap": "mipfs.lab.experiments.gap",
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",
+    "provable": "mipfs.lab.experiments.provable",
     "sketch": "mipfs.lab.experiments.sketch",
 }
 """Name to file, in the order of the index."""

@@ -51,12 +51,11 @@ def measure(unit: Unit) -> list[Row]:
     """Every method on one outer fold."""
     part = fold(sets.read(unit.params["data"]), OUTER, SEED, unit.params["fold"])
     p = part.train.n_features
-    sizes = [M for M in SIZES if p > M]
     rows: list[Row] = []
     place: Place | None = None
     for name in CHOOSERS:
         began = time.process_time()
-        best = _chosen(name, part.train, sizes)
+        best = chosen(name, part.train)
         if best is None:
             continue
         M, C = best
@@ -70,8 +69,9 @@ def measure(unit: Unit) -> list[Row]:
     return rows + (_same(part, place, rows[0]) if place is not None else [])
 
 
-def _chosen(name: str, train: Instance, sizes: Sequence[int]) -> Place | None:
-    """M and C by one standard error over the inner folds."""
+def chosen(name: str, train: Instance) -> Place | None:
+    """M and C of a method by one standard error over the inner folds."""
+    sizes = [M for M in SIZES if train.n_features > M]
     errors: dict[Place, list[float]] = {}
     for number in range(INNER):
         part = fold(train, INNER, SEED, number)
