@@ -17,6 +17,7 @@ STUDIES = {
     "aytug": "mipfs.lab.experiments.aytug",
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
+    "measures": "mipfs.lab.experiments.measures",
     "gap": "mipfs.lab.experiments.gap",
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",
