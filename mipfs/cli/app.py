@@ -23,6 +23,7 @@ from mipfs.cli.predict import predict
 from mipfs.cli.report import report
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
+from mipfs.cli.study import study
 from mipfs.cli.verify import verify
 
 # Plain help keeps rich out of `mipfs --help`, which then starts at once.
@@ -39,6 +40,7 @@ for function in (
         compare,
         path,
         bench,
+        study,
         sketch,
         bags,
         models,
