@@ -10,15 +10,16 @@ import numpy as np
 
 from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
+from mipfs.check.recipe import in_words as in_data
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
-from mipfs.data.instance import Row
+from mipfs.data.instance import Instance, Row
 
 Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 
 
-def in_words(statement: Statement) -> tuple[str, ...]:
-    """The problem, one line for each of its parts and rows."""
+def in_words(statement: Statement, table: Instance | None = None) -> tuple[str, ...]:
+    """The problem, one line for each of its parts and rows; and what was done to a raw `table`."""
     data = statement.data
     params = statement.params
     atoms = statement.atoms
@@ -34,6 +35,7 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
+        *([] if table is None or table.prepared is None else in_data(table.prepared.document())),
         _selection(statement, what),
     ]
     if bounds:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.errors import DataError
+from mipfs.data.recipe import Recipe
+from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
 
@@ -233,6 +234,17 @@ def _atoms(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _read(value: Any) -> dict[str, Any]:
+    found = _record(label=_or_null(_text), words=_table(_list(_text)))(value)
+    if found.get("recipe") is not None:
+        counted = {"filled": _table(_label), "missing": _table(_whole)}
+        try:
+            Recipe.of_document(_record(**counted)(found["recipe"]))
+        except UsageError:
+            raise TypeError from None
+    return found
+
+
 def _settings(value: Any) -> DriverSettings | None:
     """The record in use; None where it is one of another version."""
     return restored(_record(record=_text)(value))
@@ -282,7 +294,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "extra": _table(_record()),
     "atoms": _or_null(_atoms),
     "near_optimal": _or_null(_near_optimal),
-    "read": _or_null(_record(label=_or_null(_text), words=_table(_list(_text)))),
+    "read": _or_null(_read),
     "command": _or_null(_text),
     "settings": _or_null(_settings),
 }
