@@ -18,7 +18,8 @@ RESULT = _names(
     "extra near_optimal atoms read command settings"
 )
 PARAMS = _names(
-    "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant"
+    "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
+    "class_weight"
 )
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
 SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words recipe"), _names("negative positive")

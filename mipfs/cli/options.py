@@ -71,7 +71,9 @@ Types = Annotated[
 ]
 Param = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, margin, measure, beta or k."),
+    typer.Option(
+        "--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, class_weight, margin, measure, ..."
+    ),
 ]
 ParamM = Annotated[str | None, typer.Option("--M", metavar="M", help="At most M features, as -p M=M.")]
 ParamC = Annotated[str | None, typer.Option("--C", metavar="C", help="Loss weight, as -p C=C.")]
@@ -80,7 +82,7 @@ SubjectTo = Annotated[
     typer.Option("--subject-to", metavar="rows.lp", help="Rows over the selection that hold too, an LP file."),
 ]
 
-PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k")
+PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k", "class_weight")
 """Parameters of a problem without a formulation's name."""
 
 MOST_DIGITS = 30
@@ -114,7 +116,7 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier() or not value:
             raise UsageError(f"-p {text}: write KEY=VALUE, for example -p M=5")
-        parsed, kinds = _parse(value)
+        parsed, kinds = (_class_weight(value), ()) if key == "class_weight" else _parse(value)
         if key in _KINDS and _KINDS[key] not in kinds:
             raise UsageError(f"-p {text}: {key} must be {_KINDS[key]}")
         name = "lam" if key == "lambda" else key
@@ -122,6 +124,21 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"-p {text}: {key} was given twice")
         params[name] = parsed
     return params
+
+
+def _class_weight(text: str) -> str | dict[str, float]:
+    """``balanced``, or ``label:weight,label:weight``."""
+    if text == "balanced":
+        return text
+    if text == "none":
+        return {}
+    found = dict[str, float]()
+    for part in parse_names(text):
+        label, colon, weight = part.rpartition(":")
+        if not colon or not label or _NUMBER.fullmatch(weight.strip()) is None or label in found:
+            raise UsageError(f"-p class_weight={text}: write balanced, none, or weights such as yes:5,no:1")
+        found[label] = float(weight)
+    return found
 
 
 def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> list[str]:

@@ -18,6 +18,7 @@ from mipfs.data import checks, matrix
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
+from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
 from mipfs.errors import DataError, UsageError
@@ -107,6 +108,7 @@ class Instance:
     constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
     bare_sha256 : str, digest of the data without that column
     prepared : Prepared or None, what was done to a raw table: columns left out, missing values that were filled in
+    class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -135,6 +137,7 @@ class Instance:
     bare_sha256: str = ""
     weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: Prepared | None = None
+    class_weight: ClassWeight | None = None
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -326,6 +329,10 @@ class Instance:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
         bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
         return replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
+
+    def class_weights(self, given: Any) -> tuple[float, float] | None:
+        """The weights of the classes -1 and +1 that `given`, by label or "balanced", says; None where it says none."""
+        return of_classes(given, self)
 
     def like(self, name: str) -> str:
         """Which feature may have been meant by a name that none has."""

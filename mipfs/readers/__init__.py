@@ -191,11 +191,22 @@ def _read(
         label=table.label,
         words=_words(table),
     )
-    if preparing.recipe:
-        instance = replace(instance, prepared=Prepared(preparing.recipe, table.filled).over(index))
+    instance = _described(instance, sidecar, preparing.recipe, table)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
+
+
+def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table) -> Instance:
+    """With class weights that the description asks for, and what was done to a raw table."""
+    try:
+        instance.class_weights(sidecar.class_weight)
+    except UsageError as error:
+        sidecar.fail(f"[data] {error}", "name one of them", "data", "class_weight")
+    prepared = Prepared(recipe, table.filled).over(instance.index) if recipe else None
+    if prepared is None and sidecar.class_weight is None:
+        return instance
+    return replace(instance, class_weight=sidecar.class_weight, prepared=prepared)
 
 
 def read_new(

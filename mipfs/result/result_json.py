@@ -192,6 +192,7 @@ def _params(value: Any) -> dict[str, Any]:
     named = value.get("regulariser")
     _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
     _or_null(_table(_list(_or_null(_number))))(value.get("weight_bounds"))
+    _or_null(_table(_number))(value.get("class_weight"))
     for name in ("M", "gap"):
         _or_null(_number)(value.get(name))
     return dict(value)
