@@ -126,7 +126,10 @@ class Statement:
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
         require(M is None or 0 <= M <= 2**53, f"M = {M!r} is no number of features")
-        self.c = float(C) * data.sample_weight
+        self.class_weights = self._class_weights()
+        own = data.sample_weight
+        weights = own if self.class_weights is None else np.where(data.y > 0, *self.class_weights[::-1]) * own
+        self.c = float(C) * weights
         inside = float(self.c.min()) >= SMALLEST_C and float(self.c.max()) <= LARGEST_C
         require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
         require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
@@ -153,6 +156,18 @@ class Statement:
     def _stated(self) -> Any:
         """What the loss is."""
         return stated_loss(self.loss)
+
+    def _class_weights(self) -> tuple[float, float] | None:
+        """The stated weights of the classes -1 and +1: both labels of the data, and no others, have a positive one."""
+        given = self.params.get("class_weight")
+        if given is None:
+            return None
+        require(self.is_sum, "class weights are about sums over the samples")
+        names = [str(self.data.labels.negative), str(self.data.labels.positive)]
+        require(isinstance(given, Mapping) and {*given} == {*names}, f"class weights are not those of {names}")
+        low, high = (number(given[name], "a class weight") for name in names)
+        require(low > 0 and high > 0, "a class weight is not positive")
+        return low, high
 
     def _regulariser(self) -> Stated | None:
         """What the term of a weight is, and its bounds."""

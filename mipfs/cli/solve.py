@@ -13,6 +13,8 @@ import typer
 from mipfs.cli.driver_options import Option, parse_options
 from mipfs.cli.options import (
     DataFile,
+    Drop,
+    Impute,
     Json,
     Label,
     ParamC,
@@ -23,9 +25,12 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    Types,
+    Use,
     parse_names,
     parse_params,
     read_options,
+    recipe_options,
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
@@ -117,6 +122,10 @@ def solve(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -134,6 +143,7 @@ def solve(
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
+    recipe = recipe_options(drop, use, impute, types)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
     check_target(json, *inputs, pair=True)
@@ -145,7 +155,7 @@ def solve(
     if checkpoint is not None:
         check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
-    data = readers.read(data_file, **read_options(scale, label, positive))
+    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
@@ -243,4 +253,7 @@ def _validation(path: str, data: Instance, label: str | None) -> Instance:
 
     names = data.feature_names
     n_features = data.n_features
-    return read_new(path, names=names, n_features=n_features, labels=data.labels, label=label, remembered=data.label)
+    prepared = data.prepared
+    recipe = None if prepared is None else prepared.document()
+    known: dict[str, Any] = {"labels": data.labels, "remembered": data.label, "recipe": recipe}
+    return read_new(path, names=names, n_features=n_features, label=label, **known)

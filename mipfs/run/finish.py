@@ -139,6 +139,8 @@ def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) 
     data = atoms.raw
     names = {*columns, *selected}
     used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
+    if data.prepared is not None:
+        return {"label": data.label, "words": used, "recipe": data.prepared.document()}
     return None if data.label is None and not used else {"label": data.label, "words": used}
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.bounds import written
+from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array, mask_of
@@ -357,6 +358,7 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "k": problem.k,
         "regulariser": None if problem.regulariser.is_ridge or problem.weight_bounds else problem.regulariser.stated,
         "weight_bounds": written(problem.weight_bounds or {}) or None,
+        "class_weight": by_label(problem.class_weights, problem.data.labels),
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,
         "forced_in": [name for name in problem.forced_in or () if not wide or name != CONSTANT] or None,
