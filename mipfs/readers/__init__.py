@@ -34,13 +34,10 @@ from mipfs.readers.table import Table
 
 __all__ = ["read", "read_as", "read_new"]
 
-READERS: dict[str, Callable[[Path, Label, bool, Preparing], Table]] = {
-    "csv": read_csv,
-    "parquet": read_parquet,
-    "npz": lambda path, label, labelled, _: read_npz(path, label, labelled),
-}
-"""What reads a file whose labels stand in a column: path, label, whether it must have labels, and what is done to a raw
-table. By `format_of`."""
+READERS: dict[str, Callable[..., Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
+"""What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
+PREPARED = "csv", "parquet"
+"""Formats of raw tables, whose readers are also told what is done to these."""
 
 
 @declared
@@ -316,7 +313,7 @@ def _load(
     kind = format_of(path)
     given = sidecar.names
     stated = None
-    if preparing.recipe and preparing.known is None and kind not in ("csv", "parquet"):
+    if preparing.recipe and preparing.known is None and kind not in PREPARED:
         what = next(name for name, value in preparing.recipe.document().items() if value)
         raise UsageError(f"{what}: {path.name} is no table of named columns; CSV, Parquet and data frames are prepared")
     if kind == "store":
@@ -337,7 +334,7 @@ def _load(
         asked = given if given is not None else stated
         table = read_svmlight(path, n_features if asked is None else len(asked))
     else:
-        table = READERS[kind](path, column, labelled, preparing)
+        table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None
     if stated is not None:
         check_count(path, stated, table.X.shape[1])
