@@ -21,6 +21,7 @@ from mipfs.cli.models import models
 from mipfs.cli.path import path
 from mipfs.cli.predict import predict
 from mipfs.cli.report import report
+from mipfs.cli.resume import resume
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
 from mipfs.cli.study import study
@@ -37,6 +38,7 @@ for function in (
     *(
         demo,
         solve,
+        resume,
         compare,
         path,
         bench,

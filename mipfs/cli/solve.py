@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -187,10 +188,19 @@ def solve(
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
-            kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+            kept: dict[str, Any] = {"checkpoint": _keeper(checkpoint), "resume": resume}
             result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options, **where)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
+
+
+def _keeper(checkpoint: str | None) -> Any:
+    """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
+    from mipfs.cli.typed import ARGUMENTS
+    from mipfs.result.state import Began
+    from mipfs.run.checkpoint import Keeper
+
+    return None if checkpoint is None else Keeper(checkpoint, began=Began(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:
