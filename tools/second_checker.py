@@ -559,9 +559,7 @@ class Statement:
             need(all(v <= LARGEST for v in sizes), "a row has a number that is too large")
             need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
             a = max((abs(v) for v in terms.values()), default=Fraction(0))
-            low = None if low is None else low - ALLOWANCE * (a + abs(low))
-            high = None if high is None else high + ALLOWANCE * (a + abs(high))
-            self.rows.append(Row(terms, extra, low, high))
+            self.rows.append(Row(terms, extra, moved(low, a, -1), moved(high, a, 1)))
 
     def _box(self, bounds):
         """Bounds on the weights, by column, on the user's scale."""
@@ -616,6 +614,14 @@ class Statement:
         return z
 
 
+def moved(end, a, sign):
+    """An end of a row with its allowance: computed in doubles, and from there to the next double outward."""
+    if end is None:
+        return None
+    found = float(end) + sign * float(ALLOWANCE) * (float(a) + abs(float(end)))
+    return Fraction(math.nextafter(found, sign * math.inf))
+
+
 def hexadecimals(array, p, what):
     """Hexadecimal floats, one a column."""
     need(array.kind == "S" and array.shape == (p,), f"column_{what} is not one text a column")
@@ -638,11 +644,12 @@ def as_integers(column):
 # --- Values of classifiers -----------------------------------------------------------------------------------
 
 
-def value_of(stated, weights, intercept, sigma, what, objective=None):
+def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1):
     """The value of (P), or of a relaxation, at weights and σ (by position, above 0): section "Values".
 
     On the scaled data: w_j · scale_j is the weight of the scaled column, b + Σ w_j · shift_j the intercept. Where a
     column stands in several atoms its weight is split among them at least cost. ρ of the ρ-form is −2 · `objective`.
+    Bounds on weights are those stated times `outward`.
     """
     need(isinstance(weights, dict), f"{what}: weights is no mapping")
     share = {}
@@ -658,8 +665,7 @@ def value_of(stated, weights, intercept, sigma, what, objective=None):
         need(j in share, f"{what}: {name!r} has a weight and is not selected")
         low, high = stated.bounds.get(j, (None, None))
         part = share[j]
-        room = 0 if part == 1 else abs(w) / 2**40
-        inside = (low is None or w >= low * part - room) and (high is None or w <= high * part + room)
+        inside = (low is None or w >= low * part * outward) and (high is None or w <= high * part * outward)
         need(inside, f"{what}: a weight beyond its bounds")
         if w == 0:
             continue
@@ -1185,7 +1191,7 @@ def check_relaxed(stated, status, bound):
         need(sum(full) <= stated.M * (1 + CLOSE), "relaxed.sigma is more than M")
         need(all(full[j] == value for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
         need(all(row.holds(full, z, CLOSE) for row in stated.tree_rows), "relaxed.sigma breaks a row")
-    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper)
+    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper, 1 + ALLOWANCE)
     need(value <= upper + CLOSE * abs(upper), "relaxed.upper is less than its σ and weights have")
     meets = bound is not None and closed(max(value, upper), bound, stated.asked_gap)
     need(meets or not claimed, "the relaxation is not solved to the asked gap")
@@ -1288,8 +1294,10 @@ def check_classifier(stated):
     document, data = stated.document, stated.data
     need(set(document["labels"]) == {"negative", "positive"}, "labels are not two")
     if data.labels is not None:
-        same = all(str(document["labels"][side]) == str(name) for side, name in data.labels.items())
-        need(same, "the labels are others in the data")
+        for side, name in data.labels.items():
+            said = document["labels"][side]
+            same = str(said) == str(name) or (said == name and not isinstance(said, bool))
+            need(same, "the labels are others in the data")
     read = document.get("read")
     read = {"label": None, "words": {}} if read is None else read
     need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
@@ -1382,6 +1390,8 @@ def main(argv):
     try:
         document = load(path.read_text("utf-8"))
         entry = document.get("certificate") if isinstance(document, dict) else None
+        if isinstance(document, dict) and "points" in document:
+            raise Declined("a path: save one of its points as a result")
         if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
             raise Declined("the document has no certificate beside it")
         content = (path.parent / Path(entry["file"]).name).read_bytes()
