@@ -248,7 +248,12 @@ def scaling(rng: Rng, arrays: Any, document: Any) -> None:
     name = str(rng.choice(names))
     values = [float.fromhex(text.decode()) for text in arrays[name].tolist()]
     j = int(rng.integers(len(values)))
-    values[j] *= float(rng.choice([2.0, 0.5, 1 + 1e-12, 1 + 1e-6, 0.0, -1.0, 1e3]))
+    if rng.random() < 0.2:  # as if the column were constant
+        arrays["column_shift"] = np.array([*arrays["column_shift"][:j], b"0x0.0p+0", *arrays["column_shift"][j + 1 :]])
+        name, values = "column_scale", [float.fromhex(text.decode()) for text in arrays["column_scale"].tolist()]
+        values[j] = 1.0
+    else:
+        values[j] *= float(rng.choice([2.0, 0.5, 1 + 1e-12, 1 + 1e-6, 0.0, -1.0, 1e3]))
     arrays[name] = np.array([float(v).hex().encode() for v in values])
 
 

@@ -417,7 +417,7 @@ class Statement:
         self.c = [Fraction(c) for c in products]  # fl(C · weight)
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
-        need(document.get("n_features") == len(data.names), "n_features is not the width of the data")
+        need(whole(document["n_features"], "n_features") == len(data.names), "n_features is not the width of the data")
         need(len(set(data.names)) == len(data.names), "two features have one name")
         self.place = {name: j for j, name in enumerate(data.names)}
         self._atoms(document.get("atoms"))
@@ -486,18 +486,19 @@ class Statement:
 
     def _check_scaling(self, kind, j, column):
         """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
-        shift, scale = self.shift[j], self.scale[j]
-        if kind == "none" or (shift == 0 and scale == 1 and (kind == "unit" or len(set(column)) == 1)):
+        shift, scale, name = self.shift[j], self.scale[j], self.data.names[j]
+        if kind == "none":
             return
-        if kind == "unit" or shift != 0 or scale != 1:
-            exact = [Fraction(x) for x in column]
-            n = len(exact)
-            mean = sum(exact) / n if kind == "standard" else 0
-            size = sum(abs(x) for x in exact) / n
-            need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {self.data.names[j]!r} is not its mean")
-            square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
-            room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
-            need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {self.data.names[j]!r} is another")
+        if len(set(column)) == 1 if kind == "standard" else not any(column):  # it stays as it is
+            need(shift == 0 and scale == 1, f"a constant column {name!r} is scaled")
+            return
+        exact, n = [Fraction(x) for x in column], len(column)
+        mean = sum(exact) / n if kind == "standard" else 0
+        size = sum(abs(x) for x in exact) / n
+        need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {name!r} is not its mean")
+        square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
+        room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
+        need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {name!r} is another")
 
     def _selection(self, params):
         """M, the forced atoms and what an atom costs."""
@@ -869,6 +870,7 @@ class Tree:
         need(self.count > 0 and len(self.children) == len(self.dual) == len(self.multiplier) == self.count, "no tree")
         self.whole = dict(found)
         need(len(self.whole) == len(found), "two values for one split")
+        need(all(abs(value) < 2**52 for value in self.whole.values()), "a split at a number that is too large")
         derived = document["certificate"].get("derived", [])
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
