@@ -526,7 +526,9 @@ class Statement:
         need(self.single or not penalty, "the data's penalties are about features, not about atoms")
         need(penalty == self.data.asked.get("penalty", {}), "the penalties are not those of the data's .toml")
         for name, value in penalty.items():
-            self.cost[self.atom[name]] += number(value, "penalty")
+            both = float(self.cost[self.atom[name]]) + float(number(value, "penalty"))
+            need(math.isfinite(both), "a penalty is too large")
+            self.cost[self.atom[name]] = Fraction(both)  # fl(λ + penalty)
         need(all(c >= 0 for c in self.cost), "a penalty is below 0")
         need(not self.rho or not any(self.cost), "the ρ-form has no penalties")
 
