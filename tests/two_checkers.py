@@ -248,7 +248,12 @@ def scaling(rng: Rng, arrays: Any, document: Any) -> None:
     name = str(rng.choice(names))
     values = [float.fromhex(text.decode()) for text in arrays[name].tolist()]
     j = int(rng.integers(len(values)))
-    values[j] *= float(rng.choice([2.0, 0.5, 1 + 1e-12, 1 + 1e-6, 0.0, -1.0, 1e3]))
+    if rng.random() < 0.2:  # as if the column were constant
+        arrays["column_shift"] = np.array([*arrays["column_shift"][:j], b"0x0.0p+0", *arrays["column_shift"][j + 1 :]])
+        name, values = "column_scale", [float.fromhex(text.decode()) for text in arrays["column_scale"].tolist()]
+        values[j] = 1.0
+    else:
+        values[j] *= float(rng.choice([2.0, 0.5, 1 + 1e-12, 1 + 1e-6, 0.0, -1.0, 1e3]))
     arrays[name] = np.array([float(v).hex().encode() for v in values])
 
 
@@ -299,22 +304,50 @@ def loosened(rng: Rng, document: Any, data: Instance) -> None:
         params["margin"] = "rho" if params.get("margin", "unit") == "unit" else "unit"
 
 
-JSON_MOVES = (*attack.JSON_MOVES, attack.one_entry, attack.two_entries, nearly, nearly, loosened, loosened)
+def edge(rng: Rng, document: Any, arrays: Mapping[str, Any], known: Any) -> None:
+    """The largest bound that the leaves prove, exactly, and a hair more: what rounding would have to let through."""
+    sharp, claimed, objective = second(), document["certificate"]["bound"], document["objective"]
+    if claimed is None or objective is None or claimed >= objective:
+        return
+    with suppress(sharp.Declined, sharp.Rejected):
+        read = arrays_of(arrays)
+        stated = sharp.Statement(document, read, known)
+        tree = sharp.Tree(document, read, stated)
+        low, high = claimed, objective
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            try:
+                sharp.prove(stated, tree, document["status"], Fraction(middle))
+                low = middle
+            except sharp.Rejected:
+                high = middle
+        value = high + abs(high) * float(rng.choice([0.0, 1e-16, 1e-15, 1e-14, 1e-12, 1e-10]))
+        document["certificate"]["bound"] = document["bound"] = value
+        document["gap"] = None
+
+
+JSON_MOVES = (*attack.JSON_MOVES, attack.one_entry, attack.two_entries, nearly, nearly, loosened, loosened, edge)
 ARRAY_MOVES = (*attack.ARRAY_MOVES, attack.one_number, attack.tree, scaling, taken)
 
 
-def mutated(seed: int, counts: Counter[str], bases: int = BASES) -> bool:
+def mutated(seed: int, counts: Counter[str], bases: int = BASES, only: str = "") -> bool:
     """A mutated document before both; whether they differ."""
     rng = np.random.default_rng([seed, 9])
     text, kept, data, known = base(int(rng.integers(bases)))
     document, arrays = json.loads(text), dict(kept)
     how = ""
-    if rng.random() < 0.75:
+    if rng.random() < 0.75 or only:
         move = JSON_MOVES[int(rng.integers(len(JSON_MOVES)))]
+        move = next((one for one in JSON_MOVES if one.__name__ == only), move)
         with suppress(KeyError, TypeError, AttributeError, ValueError, IndexError, AssertionError):
-            move(rng, document, data)  # some are about other kinds of documents
+            if move is edge:
+                edge(rng, document, arrays, known)
+            else:
+                move(rng, document, data)  # some are about other kinds of documents
         how = move.__name__
-    if not how or rng.random() < 0.25:
+    if not how or (rng.random() < 0.25 and not only):
         change = ARRAY_MOVES[int(rng.integers(len(ARRAY_MOVES)))]
         if isinstance(document.get("rows"), list):
             with suppress(ValueError):  # texts are no numbers
@@ -349,10 +382,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--mutated", type=int, help="mutated ones (ten times as many)")
     parser.add_argument("--bases", type=int, default=BASES, help=f"honest results that are mutated ({BASES})")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--move", default="", help="mutated by this move alone, such as edge or nearly")
     parser.add_argument("--case", type=int, help="one mutated document only")
     parser.add_argument("--honest", action="store_true", help="of --case: one honest result")
     given = parser.parse_args(argv)
-    wrong, parts = 0, (("honest", judged), ("mutated", lambda seed, counts: mutated(seed, counts, given.bases)))
+    wrong, parts = (
+        0,
+        (("honest", judged), ("mutated", lambda seed, counts: mutated(seed, counts, given.bases, given.move))),
+    )
     sizes = {"honest": given.count, "mutated": 10 * given.count if given.mutated is None else given.mutated}
     for part, judge in parts:
         counts = Counter[str]()

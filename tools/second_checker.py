@@ -417,7 +417,7 @@ class Statement:
         self.c = [Fraction(c) for c in products]  # fl(C · weight)
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
-        need(document.get("n_features") == len(data.names), "n_features is not the width of the data")
+        need(whole(document["n_features"], "n_features") == len(data.names), "n_features is not the width of the data")
         need(len(set(data.names)) == len(data.names), "two features have one name")
         self.place = {name: j for j, name in enumerate(data.names)}
         self._atoms(document.get("atoms"))
@@ -486,18 +486,19 @@ class Statement:
 
     def _check_scaling(self, kind, j, column):
         """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
-        shift, scale = self.shift[j], self.scale[j]
-        if kind == "none" or (shift == 0 and scale == 1 and (kind == "unit" or len(set(column)) == 1)):
+        shift, scale, name = self.shift[j], self.scale[j], self.data.names[j]
+        if kind == "none":
             return
-        if kind == "unit" or shift != 0 or scale != 1:
-            exact = [Fraction(x) for x in column]
-            n = len(exact)
-            mean = sum(exact) / n if kind == "standard" else 0
-            size = sum(abs(x) for x in exact) / n
-            need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {self.data.names[j]!r} is not its mean")
-            square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
-            room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
-            need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {self.data.names[j]!r} is another")
+        if len(set(column)) == 1 if kind == "standard" else not any(column):  # it stays as it is
+            need(shift == 0 and scale == 1, f"a constant column {name!r} is scaled")
+            return
+        exact, n = [Fraction(x) for x in column], len(column)
+        mean = sum(exact) / n if kind == "standard" else 0
+        size = sum(abs(x) for x in exact) / n
+        need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {name!r} is not its mean")
+        square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
+        room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
+        need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {name!r} is another")
 
     def _selection(self, params):
         """M, the forced atoms and what an atom costs."""
@@ -525,7 +526,9 @@ class Statement:
         need(self.single or not penalty, "the data's penalties are about features, not about atoms")
         need(penalty == self.data.asked.get("penalty", {}), "the penalties are not those of the data's .toml")
         for name, value in penalty.items():
-            self.cost[self.atom[name]] += number(value, "penalty")
+            both = float(self.cost[self.atom[name]]) + float(number(value, "penalty"))
+            need(math.isfinite(both), "a penalty is too large")
+            self.cost[self.atom[name]] = Fraction(both)  # fl(λ + penalty)
         need(all(c >= 0 for c in self.cost), "a penalty is below 0")
         need(not self.rho or not any(self.cost), "the ρ-form has no penalties")
 
@@ -559,9 +562,7 @@ class Statement:
             need(all(v <= LARGEST for v in sizes), "a row has a number that is too large")
             need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
             a = max((abs(v) for v in terms.values()), default=Fraction(0))
-            low = None if low is None else low - ALLOWANCE * (a + abs(low))
-            high = None if high is None else high + ALLOWANCE * (a + abs(high))
-            self.rows.append(Row(terms, extra, low, high))
+            self.rows.append(Row(terms, extra, moved(low, a, -1), moved(high, a, 1)))
 
     def _box(self, bounds):
         """Bounds on the weights, by column, on the user's scale."""
@@ -616,6 +617,14 @@ class Statement:
         return z
 
 
+def moved(end, a, sign):
+    """An end of a row with its allowance: computed in doubles, and from there to the next double outward."""
+    if end is None:
+        return None
+    found = float(end) + sign * float(ALLOWANCE) * (float(a) + abs(float(end)))
+    return Fraction(math.nextafter(found, sign * math.inf))
+
+
 def hexadecimals(array, p, what):
     """Hexadecimal floats, one a column."""
     need(array.kind == "S" and array.shape == (p,), f"column_{what} is not one text a column")
@@ -638,11 +647,12 @@ def as_integers(column):
 # --- Values of classifiers -----------------------------------------------------------------------------------
 
 
-def value_of(stated, weights, intercept, sigma, what, objective=None):
+def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1):
     """The value of (P), or of a relaxation, at weights and σ (by position, above 0): section "Values".
 
     On the scaled data: w_j · scale_j is the weight of the scaled column, b + Σ w_j · shift_j the intercept. Where a
     column stands in several atoms its weight is split among them at least cost. ρ of the ρ-form is −2 · `objective`.
+    Bounds on weights are those stated times `outward`.
     """
     need(isinstance(weights, dict), f"{what}: weights is no mapping")
     share = {}
@@ -658,8 +668,7 @@ def value_of(stated, weights, intercept, sigma, what, objective=None):
         need(j in share, f"{what}: {name!r} has a weight and is not selected")
         low, high = stated.bounds.get(j, (None, None))
         part = share[j]
-        room = 0 if part == 1 else abs(w) / 2**40
-        inside = (low is None or w >= low * part - room) and (high is None or w <= high * part + room)
+        inside = (low is None or w >= low * part * outward) and (high is None or w <= high * part * outward)
         need(inside, f"{what}: a weight beyond its bounds")
         if w == 0:
             continue
@@ -863,6 +872,7 @@ class Tree:
         need(self.count > 0 and len(self.children) == len(self.dual) == len(self.multiplier) == self.count, "no tree")
         self.whole = dict(found)
         need(len(self.whole) == len(found), "two values for one split")
+        need(all(abs(value) < 2**52 for value in self.whole.values()), "a split at a number that is too large")
         derived = document["certificate"].get("derived", [])
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
@@ -1185,7 +1195,7 @@ def check_relaxed(stated, status, bound):
         need(sum(full) <= stated.M * (1 + CLOSE), "relaxed.sigma is more than M")
         need(all(full[j] == value for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
         need(all(row.holds(full, z, CLOSE) for row in stated.tree_rows), "relaxed.sigma breaks a row")
-    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper)
+    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper, 1 + ALLOWANCE)
     need(value <= upper + CLOSE * abs(upper), "relaxed.upper is less than its σ and weights have")
     meets = bound is not None and closed(max(value, upper), bound, stated.asked_gap)
     need(meets or not claimed, "the relaxation is not solved to the asked gap")
@@ -1288,8 +1298,10 @@ def check_classifier(stated):
     document, data = stated.document, stated.data
     need(set(document["labels"]) == {"negative", "positive"}, "labels are not two")
     if data.labels is not None:
-        same = all(str(document["labels"][side]) == str(name) for side, name in data.labels.items())
-        need(same, "the labels are others in the data")
+        for side, name in data.labels.items():
+            said = document["labels"][side]
+            same = str(said) == str(name) or (said == name and not isinstance(said, bool))
+            need(same, "the labels are others in the data")
     read = document.get("read")
     read = {"label": None, "words": {}} if read is None else read
     need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
@@ -1382,6 +1394,8 @@ def main(argv):
     try:
         document = load(path.read_text("utf-8"))
         entry = document.get("certificate") if isinstance(document, dict) else None
+        if isinstance(document, dict) and "points" in document:
+            raise Declined("a path: save one of its points as a result")
         if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
             raise Declined("the document has no certificate beside it")
         content = (path.parent / Path(entry["file"]).name).read_bytes()

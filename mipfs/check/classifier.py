@@ -51,7 +51,7 @@ def read(statement: Statement, document: Document) -> Classifier:
     said = document["n_features"]
     for side, name in {"negative": data.labels.negative, "positive": data.labels.positive}.items():
         label = document["labels"][side]
-        same = label == name or str(label) == str(name)
+        same = str(label) == str(name) or (label == name and not isinstance(label, bool))
         require(same, f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change")
     require(type(said) is int and said == data.n_features, f"{said!r} features, but the data has {data.n_features}")
     chosen = statement.ids(document["selected"])

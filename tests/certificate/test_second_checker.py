@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.check.tree import check
 from mipfs.cli import main
 from tests import two_checkers
 
@@ -114,3 +115,46 @@ def test_both_checkers_agree_on_a_sample() -> None:
 @pytest.mark.slow
 def test_both_checkers_agree_on_many() -> None:
     assert two_checkers.main(["--count", "200", "--mutated", "2000", "--bases", "60", "--seed", "50000"]) == 0
+
+
+def test_certificates_without_the_scaling_of_columns_are_older_ones(solved: Path) -> None:
+    document = json.loads((solved / "credit.json").read_text(encoding="utf-8"))
+    with np.load(solved / "credit.cert.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files if not name.startswith("column_")}
+    data = mipfs.read(solved / "credit.csv", scale="standard")
+    assert check(document, arrays, data).accepted
+    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    found, why = two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)
+    assert (found, "earlier version" in why) == ("declined", True)
+
+
+@pytest.mark.parametrize("name", ["column_shift", "column_scale"])
+def test_both_refuse_other_scales_in_the_certificate(solved: Path, name: str) -> None:
+    document = json.loads((solved / "credit.json").read_text(encoding="utf-8"))
+    with np.load(solved / "credit.cert.npz") as stored:
+        arrays = dict(stored)
+    arrays[name] = np.array([*arrays[name][:-1], b"0x1.0p+1"])
+    data = mipfs.read(solved / "credit.csv", scale="standard")
+    assert name[7:] in check(document, arrays, data).reason
+    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    assert two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)[0] == "rejected"
+
+
+def test_a_leaf_that_is_empty_only_within_a_box_is_no_reason_to_refuse() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(20, 3))
+    data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1))
+    tight = dict.fromkeys(data.feature_names, (-0.1, 0.1))
+    result = mipfs.solve(mipfs.Problem(data, M=1, C=1.0, weight_bounds=tight))
+    assert result.claim is not None
+    document = json.loads(result.to_json()) | dict(result.stated) | {"certificate": result.claim.entry()}
+    arrays = result.claim.arrays()
+    root = int(arrays["dual"][0]) if arrays["feature"][0] in (-1, 1 << 30) else 0
+    closed = {"feature": [1 << 30, -1], "children": [[1, -1], [-1, -1]], "dual": [root, -2], "multiplier": [-1, -1]}
+    arrays |= {name: np.array(value, dtype=arrays[name].dtype) for name, value in closed.items()}
+    low = 1e-3 * float(result.bound)  # the root alone proves it, so that screening leaves nothing
+    document |= {"status": "FEASIBLE", "bound": low, "gap": None}
+    document["certificate"]["bound"] = low
+    report = check(document, arrays, data)
+    assert (report.accepted, report.reason) == (True, "")
+    assert report.bound_without_box == 0.0
