@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import mipfs
 from mipfs.data.instance import Instance
@@ -102,7 +104,7 @@ def test_every_method_is_there_and_leaves_a_classifier() -> None:
     assert {"fgm", "fsp-m", "gbd", "structural"} <= set(names)
     found = mipfs.bench(data(), names, [2], C=[0.3], folds=3)
     for row in found.rows:
-        if row.method == "bss":  # which needs more columns than the rank
+        if row.method in ("bss", "bss-sv"):  # which need more columns than the rank
             assert next(iter(row.notes)).startswith("refused: r = 2 must be above")
             continue
         assert row.done == 3, (row.method, row.notes)
@@ -180,6 +182,25 @@ def test_the_baselines_of_a_measure_are_fitted_for_that_of_the_benchmark() -> No
         fitted = of_columns(part.train, ids, 0.5, "prbep")
         assert record["n_features"] == ids.size
         assert record["value"] == pytest.approx(measured("prbep", part.y, part.X[:, ids] @ fitted.w + fitted.b))
+
+
+@pytest.mark.parametrize("name", ["rfe-sv", "rrqr-sv"])
+def test_supervised_methods_see_the_support_vectors_alone(name: str) -> None:
+    """Paul 2016, section 5: scikit-learn's SVM on all features, its support vectors, the method, the SVM on these."""
+    raw_ones = data(scale="none")
+    found = mipfs.bench(raw_ones, [name], [3], C=[0.5], folds=2, seed=1)
+    for record in found.records:
+        part = fold(raw_ones, 2, 1, record["fold"])
+        X, y = part.train.X, part.train.y
+        svs = SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y).support_
+        small = Instance.from_arrays(X[svs], y[svs])
+        if name == "rfe-sv":
+            ids = baselines.get_baseline("rfe")(small, 3, 0.5, seed=seed_of(found.setting, record["fold"])).ids
+        else:
+            ids = np.sort(linalg.qr(X[svs], mode="r", pivoting=True)[1][:3])
+        assert record["selected"] == ids.tolist()
+        again = SVC(kernel="linear", C=0.5, tol=1e-8).fit(X[svs][:, ids], y[svs])
+        assert record["value"] == pytest.approx(again.score(part.X[:, ids], part.y))
 
 
 def test_all_features_of_the_relaxation_and_their_refit() -> None:
