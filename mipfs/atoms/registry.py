@@ -61,6 +61,12 @@ KINDS: dict[str, Kind] = {
         "the groups of the data; a feature in none is one itself",
         "Tan 2014, 4.2",
     ),
+    "tree": Kind(
+        "mipfs.atoms.tree",
+        "nested",
+        "the features, and the groups of the data as nodes above them: two are disjoint or one holds the other",
+        "Tan 2014, 2.4 and 4.3",
+    ),
     "additive-hik": Kind(
         "mipfs.atoms.intersection",
         "Intersection",
