@@ -70,7 +70,7 @@ KINDS: dict[str, Kind] = {
     "additive-hik": Kind(
         "mipfs.atoms.intersection",
         "Intersection",
-        "functions of single features: the histogram intersection kernel, exactly",
+        "functions of single features: the (generalised) intersection kernel, exactly",
         "Maji and Berg 2009; Tan 2014, (26); with levels=: Wu 2010",
     ),
     "additive-intersection": Kind(

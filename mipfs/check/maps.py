@@ -1,6 +1,7 @@
 """Functions of single features, written anew from their definitions: the columns φ_j(x_j), and v'K_j v rounded up.
 
-additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u
+additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u;
+                          with beta and absolute of |x|^β
 additive-intersection, -chi2, -jensen-shannon
                           φ(x) = √(xL) (√κ(0), √(2κ(jL)) (cos, sin)(jL log x)), j = 1 … steps − 1; φ(0) = 0
 splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
@@ -20,6 +21,8 @@ from mipfs.data.instance import Instance
 
 CLOSE_KNOTS = 1e-9
 """Knots of splines that are closer than this share of their range are one."""
+POWER_ALLOWANCE = 1e-14
+"""What a power may be off by, relative, from one library to another."""
 MEANS_ALLOWANCE = 1e-12
 """What the means of B-splines may be off by in a result: their values are at most 1."""
 
@@ -32,6 +35,8 @@ class Map:
     sizes : (p,) columns of every feature
     """
 
+    absolute = False
+
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
         self.raw, self.n = raw, raw.n_samples
         self.least = np.zeros(raw.n_features)
@@ -43,7 +48,7 @@ class Map:
         """Values must be >= 0, or are counted from the least one."""
         require(type(shift) is bool, "shift is neither true nor false")
         least = np.array([self.of_data(j).min() for j in range(self.raw.n_features)])
-        require(shift or np.all(least >= 0), "the kernel is for values >= 0, and the data has others")
+        require(shift or self.absolute or np.all(least >= 0), "the kernel is for values >= 0, and the data has others")
         self.least = least if shift else np.zeros(least.size)
 
     def of_data(self, j: int) -> Array:
@@ -81,12 +86,23 @@ class Intersection(Map):
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
         self.levels = options["levels"]
         fits = self.levels is None or (type(self.levels) is int and 1 <= self.levels <= 1 << 20)
-        require(fits and set(options) == {"levels", "shift"}, "the options of the intersection kernel are others")
+        known = {"levels", "shift", "beta", "absolute"}
+        require(
+            fits and {"levels", "shift"} <= set(options) <= known, "the options of the intersection kernel are others"
+        )
+        self.beta = number(options.get("beta", 1.0), "beta")
+        self.absolute = options.get("absolute", False)
+        sized = type(self.absolute) is bool and not (self.absolute and options["shift"])
+        require(
+            sized and 0.0 < self.beta <= 64.0, "beta and absolute of the intersection kernel are out of their range"
+        )
         super().__init__(raw, options)
 
     def values(self, j: int) -> Array:
         """What the kernel is of: counted from the least value, and rounded to levels."""
         x: Array = self.of_data(j) - self.least[j]
+        x = np.abs(x) if self.absolute else x
+        x = x if self.beta == 1.0 else np.power(x, self.beta)
         top = float(x.max())
         if self.levels is None or top <= 0.0:
             return x
@@ -104,6 +120,15 @@ class Intersection(Map):
     def stated(self, j: int) -> dict[str, Any]:
         """These values."""
         return {**super().stated(j), "knots": self.knots(j).tolist()}
+
+    def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
+        """Whether it says that; powers may be off by a few units of rounding."""
+        if self.beta == 1.0:
+            return super().agrees(j, said)
+        mine = self.stated(j)
+        if set(said) != set(mine) or said["least"] != mine["least"] or len(said["knots"]) != len(mine["knots"]):
+            return False
+        return bool(np.allclose(np.array(said["knots"], dtype=float), mine["knots"], rtol=POWER_ALLOWANCE, atol=0.0))
 
     def columns(self, j: int) -> sparse.csc_array:
         """Level by level: at the split (low, mid, high) the hat with its peak at value number mid."""

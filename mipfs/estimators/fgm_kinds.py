@@ -117,7 +117,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         splines are for values >= 0: where X has others, every feature is counted from its least value, and new values
         below that count as it (``result_.atoms["made"]`` says so).
     map_options : mapping or None, default None
-        Of the map: ``{"levels": 100}`` of "hik", ``{"steps": 3}`` of the other
+        Of the map: ``{"levels": 100, "beta": 0.5, "absolute": True}`` of "hik", ``{"steps": 3}`` of the other
         kernels, ``{"knots": 7, "degree": 3}`` of splines: see `mipfs.atoms.make`.
     M : int >= 0 or None, default 5
         At most M features (per class). A number above p stands for p, None for no limit.
@@ -183,7 +183,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         if self.map not in MAPS:
             raise UsageError(f"map = {self.map!r} is unknown; it is one of {', '.join(MAPS)}")
         options = {"scaling": self.scaling, **dict(self.map_options or {})}
-        if self.map != "splines" and "shift" not in options:
+        if self.map != "splines" and "shift" not in options and not options.get("absolute"):
             options["shift"] = bool(np.any(lowest(data) < 0.0))
         return atoms_of(MAPS[self.map], options, data)
 
