@@ -91,6 +91,12 @@ KINDS: dict[str, Kind] = {
         "functions of single features: the Jensen–Shannon kernel by a map of few columns",
         "Vedaldi and Zisserman 2010",
     ),
+    "additive-gaussian": Kind(
+        "mipfs.atoms.gaussian",
+        "Gaussian",
+        "functions of single features: the Gaussian kernel by a map of few columns, or random features with seed=",
+        "Tan 2014, 4.4 and 7.3; Rahimi and Recht 2007",
+    ),
     "splines": Kind(
         "mipfs.atoms.splines",
         "Splines",

@@ -4,6 +4,7 @@ additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples wit
                           with beta and absolute of |x|^β
 additive-intersection, -chi2, -jensen-shannon
                           φ(x) = √(xL) (√κ(0), √(2κ(jL)) (cos, sin)(jL log x)), j = 1 … steps − 1; φ(0) = 0
+additive-gaussian         φ(x) = √u_k (cos, sin)(ω_k x), the frequencies those of Gauss and Hermite's rule, or drawn
 splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
 """
 
@@ -204,6 +205,45 @@ class Homogeneous(Map):
         return np.stack(waves, axis=1)
 
 
+class Gaussian(Map):
+    """Frequencies of Gauss and Hermite's rule for N(0, 1/h²), or drawn from it."""
+
+    def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
+        require(set(options) == {"pairs", "width", "seed"}, "the options of the Gaussian map are others")
+        m, seed = options["pairs"], options["seed"]
+        width = number(options["width"], "the width")
+        fits = type(m) is int and 1 <= m <= 50 and width > 0.0 and (seed is None or (type(seed) is int and seed >= 0))
+        require(fits, "the options of the Gaussian map are out of their range")
+        if seed is None:
+            nodes, weights = np.polynomial.hermite.hermgauss(2 * m + 1)
+            self.at, self.share = nodes[m:] * math.sqrt(2.0) / width, weights[m:] / math.sqrt(math.pi)
+            self.share[1:] *= 2.0
+        else:
+            self.at, self.share = np.random.default_rng(seed).standard_normal(m) / width, np.full(m, 1.0 / m)
+        self.constant = seed is None
+        super().__init__(raw, options)
+
+    def size(self, j: int) -> int:
+        """A cosine and a sine of every frequency, 0 once."""
+        return 2 * int(self.at.size) - int(self.constant)
+
+    def columns(self, j: int) -> Array:
+        """Every frequency in turn."""
+        x = self.of_data(j)
+        waves = []
+        for k, (frequency, share) in enumerate(zip(self.at, self.share, strict=True)):
+            root = math.sqrt(share)
+            if self.constant and k == 0:
+                waves.append(np.full(self.n, root))
+            else:
+                waves += [root * np.cos(x * frequency), root * np.sin(x * frequency)]
+        return np.stack(waves, axis=1)
+
+    def stated(self, j: int) -> dict[str, Any]:
+        """Nothing: the options say it all."""
+        return {}
+
+
 class Splines(Map):
     """Centred B-splines on quantiles."""
 
@@ -291,6 +331,8 @@ def map_of(name: Any, raw: Instance, options: Mapping[str, Any]) -> Map:
         return Intersection(raw, options)
     if name == "splines":
         return Splines(raw, options)
+    if name == "additive-gaussian":
+        return Gaussian(raw, options)
     known = name in ("additive-chi2", "additive-intersection", "additive-jensen-shannon")
     require(known, f"no certificate is known for the atoms {name!r}")
     return Homogeneous(raw, options, name)
