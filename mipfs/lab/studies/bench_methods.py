@@ -203,6 +203,8 @@ def methods() -> Mapping[str, Method]:
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
         found[name] = Method(name, about.what, about.source, fit, uses_c=about.uses_c, selects=selects)
+    known = "the SVM on the features that matter, named by --ideal: a reference"
+    found["svm-ideal"] = Method("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
     return found | _sketches()
 
 
@@ -245,6 +247,11 @@ class _Sketch:
         check_weight(C)
         found = select(data, self.name, M, seed=setting.seed, check=False)
         return Fit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
+
+
+def _ideal(data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    """The SVM on the features that matter: SVM(IDEAL) of Tan 2010, section 3.3."""
+    return Fit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
 
 
 @dataclass(frozen=True)
