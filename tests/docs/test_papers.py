@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
 OTHER = {
-    "sparsity", ".toml", "[cost]", "[penalty]", "[generator]", "budget", "scores", "unit", "atoms=groups", "margin_all", "violated",
-    "result.selected", "result.plot_gap", "select.cardinality",
+    ".toml", "[cost]", "[penalty]", "[generator]", "budget", "scores", "unit", "atoms=groups", "margin_all", "violated",
+    "sparsity", "result.selected", "result.plot_gap", "select.cardinality",
 }  # fmt: skip
 """What is no name to look up: parts of a file, a scale, attributes that stand behind the name of their class."""
 
