@@ -67,7 +67,7 @@ class Groups(Atoms):
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
         self.data = data
         self._names = tuple(given)
-        members = [_positions(data, name, given[name]) for name in given]
+        members = [positions(data, name, given[name]) for name in given]
         self.sizes = np.array([ids.size for ids in members], dtype=np.int64)
         self._members = np.concatenate(members)
         self._starts = np.cumsum(self.sizes) - self.sizes
@@ -152,7 +152,7 @@ def spans(starts: Integers, sizes: Integers) -> Integers:
     return np.asarray(np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - ends + sizes, sizes))
 
 
-def _positions(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
+def positions(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
     """The columns of one group, checked."""
     if not isinstance(members, (Sequence, np.ndarray)) or isinstance(members, str) or not len(members):
         raise UsageError(f"group {name!r} is {members!r}; give a list of one or more features")
@@ -169,7 +169,7 @@ def _positions(data: Instance, name: str, members: Sequence[str | int]) -> Integ
 
 
 def _position(data: Instance, name: str, member: str | int) -> int:
-    """One member of a group: a name, or an integer that `_positions` checks."""
+    """One member of a group: a name, or an integer that `positions` checks."""
     if isinstance(member, str):
         if member not in data.index:
             hint = nearest(member, data.feature_names)

@@ -1,4 +1,4 @@
-"""The additive histogram intersection kernel, exactly: K_j[i, k] = min(x_ij, x_kj) (Tan 2014, (26)).
+"""The additive intersection kernel, exactly: K_j[i, k] = min(|x_ij|^β, |x_kj|^β) (Tan 2014, (26)); of histograms β = 1.
 
 Maji and Berg (2009) sort every feature: a score is then one pass over the non-zeros. The columns of a selected feature
 are those of a finite factorisation that is exact at the distinct values of the training data
@@ -19,11 +19,14 @@ from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negativ
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.data.made import NUMBERS_PER_BLOCK
+from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Within, declared
 
 WHAT = "the histogram intersection kernel"
 MOST_LEVELS = 1 << 20
+MOST_BETA = 64.0
+"""Powers beyond it leave the range of numbers."""
 
 
 class Intersection(Additive):
@@ -35,6 +38,10 @@ class Intersection(Additive):
     levels : int >= 1, optional
         Round x_ij to a multiple of (largest x_j)/levels first: then no feature has more columns than this. It is the
         kernel of Wu's expansion of a feature into `levels` steps (Wu 2010; Tan 2014, section 7.3, takes 100 of them).
+    beta : float > 0, default 1
+        Of min(x^β, z^β): below 1 large values are drawn together.
+    absolute : bool, default False
+        Take |x| of every value, as (26) does, so that negative ones have a kernel too; not with `shift`.
     shift : bool, default False
         Count every feature from its least value; new values below that count as it, and zeros of sparse data are then
         entries like others. Without it negative values are refused: min(x, z) is no kernel there.
@@ -56,18 +63,25 @@ class Intersection(Additive):
         *,
         levels: Annotated[int, Within(1, MOST_LEVELS)] | None = None,
         shift: bool = False,
+        beta: Annotated[float, Within(above=0, most=MOST_BETA)] = 1.0,
+        absolute: bool = False,
         scaling: Scaling = "none",
     ) -> None:
+        if absolute and shift:
+            raise UsageError("absolute takes |x| and shift counts from the least value; give one of them")
         self.levels = levels
         self.shift = shift
-        self._least = not_negative(raw, self.shift, WHAT)
+        self.beta = float(beta)
+        self.absolute = absolute
+        self._least = np.zeros(raw.n_features) if absolute else not_negative(raw, self.shift, WHAT)
         self._sort(raw)
         super().__init__(raw, scaling)
 
     @property
     def options(self) -> dict[str, Any]:
-        """`levels` and `shift`."""
-        return {"levels": self.levels, "shift": self.shift}
+        """`levels` and `shift`; `beta` and `absolute` where they say something."""
+        more = {"beta": self.beta} if self.beta != 1.0 else {}
+        return {"levels": self.levels, "shift": self.shift, **more, **({"absolute": True} if self.absolute else {})}
 
     @property
     def is_sparse(self) -> bool:
@@ -76,7 +90,10 @@ class Intersection(Additive):
 
     def _sort(self, raw: Instance) -> None:
         """Distinct positive values of every feature, and the samples that have each: one sort for every block."""
-        found = [_sorted(*entries, self._least, self.levels) for entries in _entries(raw, self.shift)]
+        found = [
+            _sorted(owner, rows, raised(x - self._least[owner], self.options), self.levels)
+            for owner, rows, x in _entries(raw, self.shift)
+        ]
         knots, counts, rows, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
         sizes = np.bincount(owner, minlength=raw.n_features)
         empty = np.flatnonzero(sizes == 0)  # a feature of zeros has one column, of zeros
@@ -121,7 +138,7 @@ class Intersection(Additive):
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> sparse.csc_array:
         """The columns of new values; of rounded ones where the training data was rounded."""
         knots = np.array(stated["knots"], dtype=float)
-        at = counted_from(x, stated["least"], WHAT)
+        at = raised(x if options.get("absolute") else counted_from(x, stated["least"], WHAT), options)
         return hat_columns(quantised(at, options["levels"], float(knots[-1])), knots)
 
 
@@ -138,6 +155,13 @@ def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
     made = sparse.csc_array(sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size)))
     made.sort_indices()
     return made
+
+
+def raised(x: Array, options: Mapping[str, Any]) -> Array:
+    """|x|^β, of what is counted from 0."""
+    size = np.abs(x) if options.get("absolute") else x
+    beta = options.get("beta", 1.0)
+    return size if beta == 1.0 else np.power(size, beta)
 
 
 def quantised(x: Array, levels: int | None, top: Array | float) -> Array:
@@ -164,10 +188,9 @@ def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, A
 
 
 def _sorted(
-    owner: Integers, rows: Integers, x: Array, least: Array, levels: int | None
+    owner: Integers, rows: Integers, x: Array, levels: int | None
 ) -> tuple[Array, Integers, Integers, Integers]:
     """Distinct positive values, how many samples have each, these samples in order, and the feature of every value."""
-    x = x - least[owner]
     if levels is not None and x.size:
         tops = np.zeros(int(owner[-1]) + 1)
         np.maximum.at(tops, owner, x)

@@ -61,10 +61,16 @@ KINDS: dict[str, Kind] = {
         "the groups of the data; a feature in none is one itself",
         "Tan 2014, 4.2",
     ),
+    "tree": Kind(
+        "mipfs.atoms.tree",
+        "nested",
+        "the features, and the groups of the data as nodes above them: two are disjoint or one holds the other",
+        "Tan 2014, 2.4 and 4.3",
+    ),
     "additive-hik": Kind(
         "mipfs.atoms.intersection",
         "Intersection",
-        "functions of single features: the histogram intersection kernel, exactly",
+        "functions of single features: the (generalised) intersection kernel, exactly",
         "Maji and Berg 2009; Tan 2014, (26); with levels=: Wu 2010",
     ),
     "additive-intersection": Kind(
@@ -84,6 +90,12 @@ KINDS: dict[str, Kind] = {
         "JensenShannon",
         "functions of single features: the Jensen–Shannon kernel by a map of few columns",
         "Vedaldi and Zisserman 2010",
+    ),
+    "additive-gaussian": Kind(
+        "mipfs.atoms.gaussian",
+        "Gaussian",
+        "functions of single features: the Gaussian kernel by a map of few columns, or random features with seed=",
+        "Tan 2014, 4.4 and 7.3; Rahimi and Recht 2007",
     ),
     "splines": Kind(
         "mipfs.atoms.splines",

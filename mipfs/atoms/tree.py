@@ -19,7 +19,7 @@ from mipfs.atoms.features import (
     sum_error,
     times_squares,
 )
-from mipfs.atoms.groups import columns_at, spans
+from mipfs.atoms.groups import columns_at, positions, spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
@@ -248,6 +248,44 @@ class Tree(Atoms):
         """‖X_g‖_F of the stored columns and the norm of their centres, for every node."""
         centers = np.square(self.data.center)
         return np.sqrt(self.sums_below(np.square(self._features.norms))), np.sqrt(self.sums_below(centers))
+
+
+def nested(data: Instance, groups: Mapping[str, Sequence[str | int]] | None = None, scaling: Scaling = "none") -> Tree:
+    """The tree of nested groups (Tan 2014, Definition 1): any two are disjoint, or one holds the other.
+
+    Parameters
+    ----------
+    data : Instance
+    groups : mapping of name to features, by name or by position (0-based), optional
+        The inner nodes; those of the data by default. Of equal ones the later is above the earlier.
+    scaling : {"none", "norm"} or (p + k,) array-like
+        As of `Tree`.
+
+    Raises
+    ------
+    UsageError
+        No groups, or two that share features and of which none holds the other.
+    """
+    given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
+    if not given:
+        raise UsageError("a tree is made of nested groups, and the data has none; list them under [groups]")
+    members = {name: positions(data, name, listed) for name, listed in given.items()}
+    p, inner = data.n_features, list(members)
+    order = sorted(range(len(inner)), key=lambda k: members[inner[k]].size)
+    top, parents = np.arange(p), np.full(p + len(inner), -1)
+    below = np.concatenate([np.ones(p, dtype=np.int64), [members[name].size for name in inner]])
+    for k in order:
+        ids = members[inner[k]]
+        children = np.unique(top[ids])
+        if below[children].sum() != ids.size:
+            child = next(int(c) for c in children if not np.all(np.isin(np.flatnonzero(top == c), ids)))
+            raise UsageError(
+                f"the groups {inner[child - p]!r} and {inner[k]!r} share features, and none holds the other, "
+                "which is no tree; give atoms=groups, which may overlap"
+            )
+        parents[children] = p + k
+        top[ids] = p + k
+    return Tree(data, parents, names=inner, scaling=scaling)
 
 
 def _by_name(data: Instance, parents: Mapping[str, str]) -> tuple[Integers, tuple[str, ...]]:

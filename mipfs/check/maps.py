@@ -1,8 +1,10 @@
 """Functions of single features, written anew from their definitions: the columns φ_j(x_j), and v'K_j v rounded up.
 
-additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u
+additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u;
+                          with beta and absolute of |x|^β
 additive-intersection, -chi2, -jensen-shannon
                           φ(x) = √(xL) (√κ(0), √(2κ(jL)) (cos, sin)(jL log x)), j = 1 … steps − 1; φ(0) = 0
+additive-gaussian         φ(x) = √u_k (cos, sin)(ω_k x), the frequencies those of Gauss and Hermite's rule, or drawn
 splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
 """
 
@@ -20,6 +22,8 @@ from mipfs.data.instance import Instance
 
 CLOSE_KNOTS = 1e-9
 """Knots of splines that are closer than this share of their range are one."""
+POWER_ALLOWANCE = 1e-14
+"""What a power may be off by, relative, from one library to another."""
 MEANS_ALLOWANCE = 1e-12
 """What the means of B-splines may be off by in a result: their values are at most 1."""
 
@@ -32,6 +36,8 @@ class Map:
     sizes : (p,) columns of every feature
     """
 
+    absolute = False
+
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
         self.raw, self.n = raw, raw.n_samples
         self.least = np.zeros(raw.n_features)
@@ -43,7 +49,7 @@ class Map:
         """Values must be >= 0, or are counted from the least one."""
         require(type(shift) is bool, "shift is neither true nor false")
         least = np.array([self.of_data(j).min() for j in range(self.raw.n_features)])
-        require(shift or np.all(least >= 0), "the kernel is for values >= 0, and the data has others")
+        require(shift or self.absolute or np.all(least >= 0), "the kernel is for values >= 0, and the data has others")
         self.least = least if shift else np.zeros(least.size)
 
     def of_data(self, j: int) -> Array:
@@ -81,12 +87,23 @@ class Intersection(Map):
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
         self.levels = options["levels"]
         fits = self.levels is None or (type(self.levels) is int and 1 <= self.levels <= 1 << 20)
-        require(fits and set(options) == {"levels", "shift"}, "the options of the intersection kernel are others")
+        known = {"levels", "shift", "beta", "absolute"}
+        require(
+            fits and {"levels", "shift"} <= set(options) <= known, "the options of the intersection kernel are others"
+        )
+        self.beta = number(options.get("beta", 1.0), "beta")
+        self.absolute = options.get("absolute", False)
+        sized = type(self.absolute) is bool and not (self.absolute and options["shift"])
+        require(
+            sized and 0.0 < self.beta <= 64.0, "beta and absolute of the intersection kernel are out of their range"
+        )
         super().__init__(raw, options)
 
     def values(self, j: int) -> Array:
         """What the kernel is of: counted from the least value, and rounded to levels."""
         x: Array = self.of_data(j) - self.least[j]
+        x = np.abs(x) if self.absolute else x
+        x = x if self.beta == 1.0 else np.power(x, self.beta)
         top = float(x.max())
         if self.levels is None or top <= 0.0:
             return x
@@ -104,6 +121,15 @@ class Intersection(Map):
     def stated(self, j: int) -> dict[str, Any]:
         """These values."""
         return {**super().stated(j), "knots": self.knots(j).tolist()}
+
+    def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
+        """Whether it says that; powers may be off by a few units of rounding."""
+        if self.beta == 1.0:
+            return super().agrees(j, said)
+        mine = self.stated(j)
+        if set(said) != set(mine) or said["least"] != mine["least"] or len(said["knots"]) != len(mine["knots"]):
+            return False
+        return bool(np.allclose(np.array(said["knots"], dtype=float), mine["knots"], rtol=POWER_ALLOWANCE, atol=0.0))
 
     def columns(self, j: int) -> sparse.csc_array:
         """Level by level: at the split (low, mid, high) the hat with its peak at value number mid."""
@@ -177,6 +203,45 @@ class Homogeneous(Map):
         for frequency, weight in zip(self.at[1:], self.weight[1:], strict=True):
             waves += [np.sqrt(x) * weight * wave(frequency * logs) for wave in (np.cos, np.sin)]
         return np.stack(waves, axis=1)
+
+
+class Gaussian(Map):
+    """Frequencies of Gauss and Hermite's rule for N(0, 1/h²), or drawn from it."""
+
+    def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
+        require(set(options) == {"pairs", "width", "seed"}, "the options of the Gaussian map are others")
+        m, seed = options["pairs"], options["seed"]
+        width = number(options["width"], "the width")
+        fits = type(m) is int and 1 <= m <= 50 and width > 0.0 and (seed is None or (type(seed) is int and seed >= 0))
+        require(fits, "the options of the Gaussian map are out of their range")
+        if seed is None:
+            nodes, weights = np.polynomial.hermite.hermgauss(2 * m + 1)
+            self.at, self.share = nodes[m:] * math.sqrt(2.0) / width, weights[m:] / math.sqrt(math.pi)
+            self.share[1:] *= 2.0
+        else:
+            self.at, self.share = np.random.default_rng(seed).standard_normal(m) / width, np.full(m, 1.0 / m)
+        self.constant = seed is None
+        super().__init__(raw, options)
+
+    def size(self, j: int) -> int:
+        """A cosine and a sine of every frequency, 0 once."""
+        return 2 * int(self.at.size) - int(self.constant)
+
+    def columns(self, j: int) -> Array:
+        """Every frequency in turn."""
+        x = self.of_data(j)
+        waves = []
+        for k, (frequency, share) in enumerate(zip(self.at, self.share, strict=True)):
+            root = math.sqrt(share)
+            if self.constant and k == 0:
+                waves.append(np.full(self.n, root))
+            else:
+                waves += [root * np.cos(x * frequency), root * np.sin(x * frequency)]
+        return np.stack(waves, axis=1)
+
+    def stated(self, j: int) -> dict[str, Any]:
+        """Nothing: the options say it all."""
+        return {}
 
 
 class Splines(Map):
@@ -266,6 +331,8 @@ def map_of(name: Any, raw: Instance, options: Mapping[str, Any]) -> Map:
         return Intersection(raw, options)
     if name == "splines":
         return Splines(raw, options)
+    if name == "additive-gaussian":
+        return Gaussian(raw, options)
     known = name in ("additive-chi2", "additive-intersection", "additive-jensen-shannon")
     require(known, f"no certificate is known for the atoms {name!r}")
     return Homogeneous(raw, options, name)

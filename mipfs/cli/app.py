@@ -20,6 +20,7 @@ from mipfs.cli.generate import generate
 from mipfs.cli.models import models
 from mipfs.cli.path import path
 from mipfs.cli.predict import predict
+from mipfs.cli.refit import refit
 from mipfs.cli.report import report
 from mipfs.cli.resume import resume
 from mipfs.cli.sketch import sketch
@@ -52,6 +53,7 @@ for function in (
         predict,
         evaluate,
         verify,
+        refit,
         report,
         compile,
     ),

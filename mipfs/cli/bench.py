@@ -50,6 +50,9 @@ def bench(
     ] = None,
     M: Annotated[str | None, typer.Option("--M", metavar="LIST", help="Numbers of features: 5,10,20 or 1:5.")] = None,
     folds: Annotated[int | None, typer.Option("--folds", metavar="K", help="Outer folds [default: 10].")] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", metavar="R", help="Draw the outer folds R times [default: 1].")
+    ] = None,
     inner: Annotated[
         int | None, typer.Option("--inner", metavar="K", help="Folds of a training part that choose C [default: 3].")
     ] = None,
@@ -64,6 +67,9 @@ def bench(
     no_bias: Annotated[bool, typer.Option("--no-bias", help="Classifiers without an intercept.")] = False,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Seconds for every fit [default: 60].")
+    ] = None,
+    ideal: Annotated[
+        str | None, typer.Option("--ideal", metavar="NAMES", help="The features that matter, for the method svm-ideal.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Processes.")] = 1,
     dask: Annotated[
@@ -105,6 +111,8 @@ def bench(
         "methods": methods,
         "M": M,
         "folds": folds,
+        "repeats": repeats,
+        "ideal": ideal,
         "inner": inner,
         "C": C,
         "measure": measure,
@@ -132,6 +140,8 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if "methods" in asked:
         asked["methods"] = parse_names(asked["methods"])
+    if "ideal" in asked:
+        asked["ideal"] = parse_names(asked["ideal"])
     if "M" in asked:
         asked["M"] = list(parse_whole(asked["M"]))
     if "C" in asked:

@@ -13,10 +13,17 @@ from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Scale, See
 def sketch(
     data_file: DataFile,
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="bss, leverage, approx-bss, rrqr or uniform.")
+        str,
+        typer.Option("--method", metavar="NAME", help="bss, leverage, approx-bss, approx-leverage, rrqr or uniform."),
     ] = "bss",
     r: Annotated[
         int | None, typer.Option("--r", metavar="R", help="Picks, repeats included; by default four times the rank.")
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon", metavar="E", help="In place of --r, of bss and leverage: what is promised of margins."
+        ),
     ] = None,
     supervised: Annotated[
         bool, typer.Option("--supervised", help="Choose by the support vectors of the SVM on all features.")
@@ -25,7 +32,8 @@ def sketch(
         int | None, typer.Option("--rank", metavar="K", help="The K leading singular directions only.")
     ] = None,
     projections: Annotated[
-        int | None, typer.Option("--projections", metavar="T", help="Of approx-bss; by default r/4.")
+        int | None,
+        typer.Option("--projections", metavar="T", help="Of approx-bss, by default r/4; of approx-leverage 32."),
     ] = None,
     C: Annotated[float, typer.Option("--C", help="Of the hinge SVM whose support vectors and margin are meant.")] = 1.0,
     bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether that SVM has an intercept.")] = True,
@@ -76,6 +84,7 @@ def sketch(
             bias=bias,
             seed=seed,
             check=check,
+            epsilon=epsilon,
             progress=tell,
         )
     if out is not None and not rescaled and data.scaling != "none":

@@ -79,7 +79,7 @@ def verify(
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     result = point_files.load(result_file)
     try:
-        data = _data_of(result, data_file, scale.value if scale else None, label, positive)
+        data = data_of(result, data_file, scale.value if scale else None, label, positive)
     except LabelError as error:
         if label is not None or positive is not None:
             raise
@@ -99,7 +99,7 @@ def verify(
     return 0
 
 
-def _data_of(result: Result, data_file: str, scale: str | None, label: str | None, positive: str | None) -> Instance:
+def data_of(result: Result, data_file: str, scale: str | None, label: str | None, positive: str | None) -> Instance:
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
     from mipfs.data.recipe import Recipe

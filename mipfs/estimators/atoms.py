@@ -57,7 +57,7 @@ def atoms_of(given: Any, options: Mapping[str, Any] | None, data: Instance) -> A
     """
     options = dict(checked("atom_options", options, Mapping[str, Any] | None) or {})
     if isinstance(given, str):
-        if given == "groups" and "groups" in options:
+        if given in ("groups", "tree") and "groups" in options:
             options["groups"] = named_groups(options["groups"], data.feature_names)
         return registry.make(given, data, **options)
     if options:

@@ -21,8 +21,11 @@ MAPS = {
     "chi2": "additive-chi2",
     "intersection": "additive-intersection",
     "jensen-shannon": "additive-jensen-shannon",
+    "gaussian": "additive-gaussian",
     "splines": "splines",
 }
+ANY_VALUES = ("gaussian", "splines")
+"""Maps of values of any sign."""
 
 
 class GroupFGMClassifier(RelaxationClassifier):
@@ -111,14 +114,15 @@ class AdditiveFGMClassifier(RelaxationClassifier):
 
     Parameters
     ----------
-    map : {"hik", "chi2", "intersection", "jensen-shannon", "splines"}, default "hik"
+    map : {"hik", "chi2", "intersection", "jensen-shannon", "gaussian", "splines"}, default "hik"
         What the functions are: of the histogram intersection kernel, exactly (piecewise linear between the training
-        values); of the χ², intersection and Jensen–Shannon kernels by maps of few columns; cubic splines. All but the
-        splines are for values >= 0: where X has others, every feature is counted from its least value, and new values
-        below that count as it (``result_.atoms["made"]`` says so).
+        values); of the χ², intersection, Jensen–Shannon and Gaussian kernels by maps of few columns; cubic splines. All
+        but the last two are for values >= 0: where X has others, every feature is counted from its least value, and
+        new values below that count as it (``result_.atoms["made"]`` says so).
     map_options : mapping or None, default None
-        Of the map: ``{"levels": 100}`` of "hik", ``{"steps": 3}`` of the other
-        kernels, ``{"knots": 7, "degree": 3}`` of splines: see `mipfs.atoms.make`.
+        Of the map: ``{"levels": 100, "beta": 0.5, "absolute": True}`` of "hik", ``{"pairs": 5, "width": 1.0}`` of
+        "gaussian", with a ``"seed"`` random features, ``{"steps": 3}`` of the other kernels, ``{"knots": 7, "degree":
+        3}`` of splines: see `mipfs.atoms.make`.
     M : int >= 0 or None, default 5
         At most M features (per class). A number above p stands for p, None for no limit.
     scaling : {"none", "norm"} or (p,) array-like >= 0, default "none"
@@ -183,7 +187,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         if self.map not in MAPS:
             raise UsageError(f"map = {self.map!r} is unknown; it is one of {', '.join(MAPS)}")
         options = {"scaling": self.scaling, **dict(self.map_options or {})}
-        if self.map != "splines" and "shift" not in options:
+        if self.map not in ANY_VALUES and "shift" not in options and not options.get("absolute"):
             options["shift"] = bool(np.any(lowest(data) < 0.0))
         return atoms_of(MAPS[self.map], options, data)
 

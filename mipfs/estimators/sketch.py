@@ -172,6 +172,8 @@ class BSSSelector(SketchSelector):
         How columns are scaled before they are chosen; `rescaling_` is on the scale of X.
     check : bool, default True
         Whether the guarantee is measured, by two to four SVMs and two enclosing balls.
+    epsilon : float in (0, 1) or None, default None
+        In place of r: the fewest picks that promise squared margin and radius to within this share.
     random_state : int >= 0, default 0
         Of the projections.
 
@@ -209,13 +211,15 @@ class BSSSelector(SketchSelector):
         rescale: bool = False,
         scale: str = "none",
         check: bool = True,
+        epsilon: float | None = None,
         random_state: int = 0,
     ) -> None:
         take(self, locals())
 
     def _how(self) -> Choice:
         method = "bss" if self.projections is None else "approx-bss"
-        return Choice(method, self.r, self.rank, self.projections, self.C, self.bias, self.random_state, self.check)
+        seed, check = self.random_state, self.check
+        return Choice(method, self.r, self.rank, self.projections, self.C, self.bias, seed, check, self.epsilon)
 
 
 class LeverageSelector(SketchSelector):
@@ -228,7 +232,7 @@ class LeverageSelector(SketchSelector):
     ----------
     r : int >= 1, or None, default None
         Draws; None: four times the rank. At most r columns are chosen.
-    supervised, rank, C, bias, rescale, scale, check
+    supervised, rank, C, bias, rescale, scale, check, epsilon
         As those of `BSSSelector`.
     random_state : int >= 0, default 0
         Of the draws.
@@ -258,9 +262,11 @@ class LeverageSelector(SketchSelector):
         rescale: bool = False,
         scale: str = "none",
         check: bool = True,
+        epsilon: float | None = None,
         random_state: int = 0,
     ) -> None:
         take(self, locals())
 
     def _how(self) -> Choice:
-        return Choice("leverage", self.r, self.rank, None, self.C, self.bias, self.random_state, self.check)
+        seed, check = self.random_state, self.check
+        return Choice("leverage", self.r, self.rank, None, self.C, self.bias, seed, check, self.epsilon)

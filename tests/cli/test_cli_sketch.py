@@ -30,6 +30,18 @@ def test_the_table_shows_the_promise_beside_what_was_measured(cli: Cli) -> None:
     assert "nothing is promised of the margin on the others" in supervised.out
 
 
+def test_epsilon_in_place_of_the_number_of_picks(cli: Cli) -> None:
+    outcome = cli("sketch", WDBC, "--scale", "standard", "--epsilon", "0.9", "--json", "-", "-q")
+    document = json.loads(outcome.out)
+    q = 1.9**0.5 - 1.0
+    assert document["r"] == -(-30 // q**2)
+    assert document["guarantee"]["promised"]["epsilon"] <= 0.9
+    for args, said in ((["--epsilon", "1.5"], "below 1"), (["--epsilon", "0.5", "--r", "99"], "give one of them")):
+        outcome = cli("sketch", WDBC, "--scale", "standard", *args)
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+        assert said in outcome.err
+
+
 def test_the_json_is_the_document_and_quiet_prints_nothing(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "sketch.json"
     outcome = cli("sketch", WDBC, "--scale", "unit", "--method", "leverage", "--seed", "4", "-q", "--json", target)

@@ -26,7 +26,7 @@ TEXT = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
 OTHER = {
     ".toml", "[cost]", "[penalty]", "[generator]", "budget", "scores", "unit", "atoms=groups", "margin_all", "violated",
-    "result.selected", "result.plot_gap", "select.cardinality",
+    "sparsity", "result.selected", "result.plot_gap", "select.cardinality",
 }  # fmt: skip
 """What is no name to look up: parts of a file, a scale, attributes that stand behind the name of their class."""
 

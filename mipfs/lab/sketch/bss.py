@@ -223,6 +223,14 @@ def promised(rank: int, r: int) -> Promise:
     return Promise(low, (1.0 + q) ** 2, 1.0, "BSS (Paul 2016, Lemma 1)", 3.0 * q)
 
 
+def picks_for(rank: int, epsilon: float) -> int:
+    """The fewest picks that promise eigenvalues in [1 − ε, 1 + ε]: r ≥ κ/q² with q = √(1 + ε) − 1.
+
+    (1 − q)² ≥ 1 − ε then too, as (1 + q)² + (1 − q)² ≥ 2. The paper's r ≥ 9κ/ε² (Lemma 2) is never fewer.
+    """
+    return max(rank + 1, math.ceil(rank / (math.sqrt(1.0 + epsilon) - 1.0) ** 2))
+
+
 def pick(source: Source, r: int, *, seed: int, projections: int | None, progress: Progress | None) -> Picks:
     """BSS on the right singular vectors (Paul 2016, Algorithm 1); the largest column first (section 5.2).
 

@@ -35,6 +35,13 @@ def bound(rank: int, r: int) -> float:
     return level / 3.0 + math.sqrt(level * level / 9.0 + 2.0 * level)
 
 
+def picks_for(rank: int, epsilon: float) -> int:
+    """The fewest draws of which `bound` promises ε with probability 99%."""
+    level = epsilon * epsilon / (2.0 * (1.0 + epsilon / 3.0))
+    r = max(1, math.ceil(math.log(2.0 * rank / FAILURE) * (rank - 1) / level))
+    return r + 1 if bound(rank, r) > epsilon else r
+
+
 def pick(source: Source, r: int, *, seed: int, projections: int | None, progress: Progress | None) -> Picks:
     """r independent draws; a column that is drawn c times has weight c/(r·probability)."""
     basis = source.basis

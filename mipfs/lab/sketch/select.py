@@ -25,15 +25,19 @@ METHODS = {
     "bss": "mipfs.lab.sketch.bss",
     "leverage": "mipfs.lab.sketch.leverage",
     "approx-bss": "mipfs.lab.sketch.approximate_bss",
+    "approx-leverage": "mipfs.lab.sketch.approximate_leverage",
     "rrqr": "mipfs.lab.sketch.rank_revealing_qr",
     "uniform": "mipfs.lab.sketch.uniform",
 }
 
 BY_RANK = ("bss", "leverage")
 """The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
+BY_PROJECTIONS = ("approx-bss", "approx-leverage")
+"""The methods that project at random, onto `projections` rows."""
 MOST_NUMBER = 2**31 - 1
 """The most picks, draws or directions that may be asked for: arrays of this length are made of them."""
 Number = Annotated[int, Within(1, MOST_NUMBER)]
+Epsilon = Annotated[float, Within(above=0, below=1)]
 PICKS_PER_RANK = 4
 """Picks by default, in ranks: q = ½."""
 
@@ -149,6 +153,7 @@ def select(
     bias: bool = True,
     seed: int = 0,
     check: bool = True,
+    epsilon: Epsilon | None = None,
     progress: Progress | None = None,
 ) -> Sketch:
     """Choose columns of the (scaled) data.
@@ -157,11 +162,12 @@ def select(
     ----------
     data : Instance
         Without labels (``training=False``, y all NaN) no margin is measured, and `supervised` is refused.
-    method : {"bss", "leverage", "approx-bss", "rrqr", "uniform"}
+    method : {"bss", "leverage", "approx-bss", "approx-leverage", "rrqr", "uniform"}
         Single-set spectral sparsification, which is deterministic; draws by leverage scores; BSS on Gaussian
-        projections of the rows; the pivots of LAPACK's QR; draws without replacement.
+        projections of the rows; draws by approximate scores, without a decomposition of the matrix; the pivots of
+        LAPACK's QR; draws without replacement.
     r : int >= 1
-        Picks or draws; a column may be taken again by the first three, so that fewer different ones are chosen. BSS
+        Picks or draws; a column may be taken again by the first four, so that fewer different ones are chosen. BSS
         needs r above the rank. By default four times the rank, which leaves a quarter of the squared margin at least.
     supervised : bool
         Choose by the support vectors of the hinge SVM on all features only (Paul 2016, section 4.1).
@@ -169,13 +175,16 @@ def select(
         Of the singular directions the leading ones only, by ARPACK where a sparse matrix has many more. The guarantee
         then says nothing of the others.
     projections : int >= 1, optional
-        Of approx-bss; r/4 by default.
+        Of approx-bss, r/4 by default, and of approx-leverage, 32 by default.
     C, bias : float > 0, bool
         The hinge SVM whose support vectors and margin are meant.
     seed : int >= 0, of the draws and projections
     check : bool
-        Whether the guarantee is measured: two to four SVMs, two enclosing balls and, for approx-bss, rrqr and uniform,
-        a singular value decomposition that the choice itself does without.
+        Whether the guarantee is measured: two to four SVMs, two enclosing balls and, for approx-bss, approx-leverage,
+        rrqr and uniform, a singular value decomposition that the choice itself does without.
+    epsilon : float in (0, 1), optional
+        In place of r, of bss and leverage: the fewest picks that promise γ̃²/γ² and R̃²/R² in [1 − ε, 1 + ε], of
+        leverage with probability 99%.
     progress : callable, optional
         Told how many picks of r are made.
 
@@ -192,7 +201,7 @@ def select(
 
     Source: Paul 2016, Algorithms 1 and 2, sections 3 and 5; the guarantee is derived in `mipfs.lab.sketch.guarantee`.
     """
-    how = Choice(method, r, rank, projections, C, bias, seed, check)
+    how = Choice(method, r, rank, projections, C, bias, seed, check, epsilon)
     if not supervised:
         return choose(data, how, progress=progress)
     if np.any(np.isnan(data.y)):
@@ -213,16 +222,24 @@ class Choice(Declared):
     bias: bool
     seed: Seed
     check: bool
+    epsilon: Epsilon | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         get_method(self.method)
         check_weight(self.C)
-        if self.projections is not None and self.method != "approx-bss":
-            raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by approx-bss")
+        if self.projections is not None and self.method not in BY_PROJECTIONS:
+            able = " or ".join(BY_PROJECTIONS)
+            raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by {able}")
         if self.rank is not None and self.method not in BY_RANK:
             raise UsageError(f"rank = {self.rank} has no meaning for {self.method}; choose by {' or '.join(BY_RANK)}")
-        if self.r is None and self.projections is None and self.method not in BY_RANK:
+        if self.epsilon is not None and self.method not in BY_RANK:
+            able = " or ".join(BY_RANK)
+            raise UsageError(f"epsilon = {self.epsilon} is promised by no choice of {self.method}; choose by {able}")
+        if self.epsilon is not None and self.r is not None:
+            raise UsageError(f"r = {self.r} and epsilon = {self.epsilon}: r follows from epsilon; give one of them")
+        known = self.method in BY_RANK or (self.projections is not None and self.method == "approx-bss")
+        if self.r is None and not known:
             raise UsageError(f"{self.method} has no r of its own; give r, the number of picks")
 
 
@@ -249,7 +266,7 @@ def _chosen(
     data: Instance, how: Choice, rows: Integers | None, solved: Solved | None, progress: Progress | None
 ) -> Sketch:
     source = Source(data, rows, how.rank)
-    r = PICKS_PER_RANK * (how.projections or source.basis.rank) if how.r is None else int(how.r)
+    r = _count(how, source)
     picks = get_method(how.method)(source, r, seed=how.seed, projections=how.projections, progress=progress)
     if how.check:
         guarantee = checked(data, source, picks, solved, how.C, how.bias)
@@ -271,3 +288,15 @@ def _chosen(
         how.bias,
         guarantee,
     )
+
+
+def _count(how: Choice, source: Source) -> int:
+    """r, or what follows from ε or from the rank."""
+    if how.r is not None:
+        return int(how.r)
+    if how.epsilon is None:
+        return PICKS_PER_RANK * (how.projections or source.basis.rank)
+    r: int = module_of("method", how.method, METHODS).picks_for(source.basis.rank, how.epsilon)
+    if r > MOST_NUMBER:
+        raise UsageError(f"epsilon = {how.epsilon} takes {r} picks (at most {MOST_NUMBER}); give a larger one")
+    return r

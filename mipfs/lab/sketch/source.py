@@ -132,6 +132,14 @@ class Source:
         image: Array = np.asarray((self._small.T @ G.T).T)
         return image - np.outer(G.sum(axis=1), self._center)
 
+    def times(self, S: Any) -> Array:
+        """X S / 2**exponent, shape (m, t), for a sparse S of shape (p, t); a sparse X stays so."""
+        self._fits(24 * self.shape[0] * S.shape[1], f"its product with {S.shape[1]} columns")
+        if not self.is_sparse:
+            return np.asarray((S.T @ self._small.T).T)
+        image: Array = (self._small @ S).toarray() - np.asarray(self._center @ S)[None, :]
+        return image
+
     @cached_property
     def _small(self) -> Any:
         """X / 2**exponent, not centred where it is sparse."""

@@ -123,12 +123,14 @@ def bench(
     C: Sequence[float] = C_DEFAULT,
     folds: int = 10,
     inner: int = 3,
+    repeats: int = 1,
     measure: str = ACCURACY,
     beta: float | None = None,
     k: int | None = None,
     bias: bool = True,
     seed: Seed = 0,
     time_limit: float | None = 60.0,
+    ideal: Sequence[str] = (),
     jobs: Count = 1,
     client: Any = None,
     records: Sequence[Mapping[str, Any]] = (),
@@ -147,6 +149,8 @@ def bench(
         Loss weights, of which inner folds choose; with one there is nothing to choose.
     folds, inner : int >= 2
         Outer folds, and folds of every training part by which C is chosen.
+    repeats : int >= 1
+        How often the outer folds are drawn anew; what a method draws at random is drawn anew for every fold.
     measure : "accuracy" or one of `mipfs.measures.MEASURES`
         What C is chosen by, and what is reported.
     beta, k : of the measure
@@ -155,6 +159,8 @@ def bench(
         Of the folds and the methods.
     time_limit : float or None
         Seconds for every fit. A driver keeps its best classifier then, and its row says so; another method has none.
+    ideal : sequence of str
+        The features that matter where they are known, for the reference "svm-ideal".
     jobs : int >= 1
         Processes; every fit has one thread of linear algebra, and the same outcome.
     client : dask.distributed.Client, optional
@@ -185,7 +191,7 @@ def bench(
     used = compared(data)
     setting = Setting.of(
         used, methods, M, C=C, folds=folds, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
-        time_limit=time_limit,
+        time_limit=time_limit, repeats=repeats, ideal=ideal,
     )  # fmt: skip
     units = setting.units()
     done = {unit_of(record): dict(record) for record in records}

@@ -184,8 +184,11 @@ SKETCHES = {
     "leverage": "columns drawn by leverage scores, and the SVM on them",
     "approx-bss": "the columns of approximate BSS, and the SVM on them",
     "rrqr": "the columns of a rank-revealing QR, and the SVM on them",
+    "approx-leverage": "columns drawn by approximate leverage scores, and the SVM on them",
 }
 """Methods of the sketches."""
+BY_SUPPORT_VECTORS = ("bss", "leverage", "rrqr", "rfe", "lpsvm")
+"""Methods that NAME-sv applies to the support vectors of the SVM on all features alone, and fits on them again."""
 
 
 def methods() -> Mapping[str, Method]:
@@ -200,6 +203,8 @@ def methods() -> Mapping[str, Method]:
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
         found[name] = Method(name, about.what, about.source, fit, uses_c=about.uses_c, selects=selects)
+    known = "the SVM on the features that matter, named by --ideal: a reference"
+    found["svm-ideal"] = Method("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
     return found | _sketches()
 
 
@@ -244,9 +249,38 @@ class _Sketch:
         return Fit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
 
 
+def _ideal(data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    """The SVM on the features that matter: SVM(IDEAL) of Tan 2010, section 3.3."""
+    return Fit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
+
+
+@dataclass(frozen=True)
+class _Supervised:
+    """A method on the support vectors alone, which the hinge SVM on its columns is recalibrated on (Paul 2016, 5)."""
+
+    name: str
+
+    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+        from mipfs.lab.sketch.margin import rows_of, solve_svm
+        from mipfs.lab.sketch.select import select
+
+        check_size(M, data.n_features)
+        check_weight(C)
+        part = rows_of(data, solve_svm(data, C, setting.bias).support)
+        if self.name in SKETCHES:
+            ids = np.unique(np.asarray(select(part, self.name, M, seed=setting.seed, check=False).ids, dtype=np.int64))
+        else:
+            ids = baselines.get_baseline(self.name)(part, M, C, bias=setting.bias, seed=setting.seed).ids
+        return Fit(plain_svm(part, ids, C, setting.bias, "hinge"))
+
+
 def _sketches() -> dict[str, Method]:
-    """The sketches."""
-    return {name: Method(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
+    """The sketches, and what chooses by support vectors."""
+    found = {name: Method(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
+    what = "on the support vectors alone, and the SVM fitted on them"
+    sv = {f"{name}-sv": Method(f"{name}-sv", f"{name} {what}", "Paul 2016, section 5", _Supervised(name))
+          for name in BY_SUPPORT_VECTORS}  # fmt: skip
+    return found | sv
 
 
 def _selected(result: Result) -> tuple[str, ...]:

@@ -25,7 +25,10 @@ def bench_blocks(found: Bench) -> list[Block]:
     asked = len(setting.units())
     pairs = [
         ("data", f"{setting.source or 'arrays'}, {len(found.names)} features, scale {setting.scaling}"),
-        ("test", f"{setting.measure} on {setting.folds} folds, seed {setting.seed}{_chosen_by(found)}"),
+        (
+            "test",
+            f"{setting.measure} on {setting.folds} folds{_repeated(found)}, seed {setting.seed}{_chosen_by(found)}",
+        ),
         ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
     ]
     blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows), *bench_charts(found)]
@@ -50,6 +53,11 @@ def bench_blocks(found: Bench) -> list[Block]:
         blocks.append(Line(f"\nto use one: mipfs path DATA --M {M} {_grid(found)} --json path.json"))
         blocks.append(Line("mipfs predict 'path.json#best' NEW"))
     return blocks
+
+
+def _repeated(found: Bench) -> str:
+    repeats = found.setting.repeats
+    return "" if repeats == 1 else f", {repeats} times (± is that of one time)"
 
 
 def _grid(found: Bench) -> str:
@@ -87,7 +95,20 @@ def _chosen_by(found: Bench) -> str:
 
 
 def _table(measure: str, rows: tuple[Row, ...]) -> Table:
-    header = ("method", "M", measure, "±", "features", "seconds", "to choose C", "MB", "stability", "95%", "folds")
+    header = (
+        "method",
+        "M",
+        measure,
+        "±",
+        "features",
+        "sparsity",
+        "seconds",
+        "to choose C",
+        "MB",
+        "stability",
+        "95%",
+        "folds",
+    )
     return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard error)", left=1)
 
 
@@ -99,6 +120,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         _number(row.value, ".4f"),
         _number(row.standard_error, ".4f"),
         _number(row.n_features, ".4g"),
+        _number(100.0 * row.sparsity, ".4g") + "%" if math.isfinite(row.sparsity) else "-",
         _number(row.seconds, ".3g"),
         _number(row.choice_seconds, ".3g") if row.choice_seconds else "-",
         "-" if row.memory_bytes is None else _mega(row.memory_bytes),

@@ -26,7 +26,9 @@ class Row:
     ----------
     method : str
     M : int or None, None for a reference on all features
-    folds : int, that were asked for; done : int, of them with a classifier
+    folds : int, that were asked for, in all repetitions; done : int, of them with a classifier
+    repeats : int, how often the folds were drawn anew
+    p : int, the features there are
     values : tuple of float, the measure on every fold that is done
     n_features : float, mean number of features
     seconds, choice_seconds : float, means of the fit at the chosen C, and of the choice
@@ -52,6 +54,13 @@ class Row:
     shares: tuple[tuple[int, float], ...] = ()
     proofs: dict[str, int] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
+    repeats: int = 1
+    p: int = 0
+
+    @property
+    def sparsity(self) -> float:
+        """The share of features that the classifier does not use (Tan 2010, section 3.2)."""
+        return 1.0 - self.n_features / self.p if self.p else math.nan
 
     @property
     def value(self) -> float:
@@ -65,8 +74,11 @@ class Row:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, as if the folds were independent: the deviation divided by √k."""
-        return self.deviation / math.sqrt(len(self.values)) if self.values else math.nan
+        """Of the mean, as if the folds were independent: the deviation divided by √k.
+
+        k is the folds of one repetition: the same samples, split anew, make the mean no surer.
+        """
+        return self.deviation / math.sqrt(len(self.values) / self.repeats) if self.values else math.nan
 
     def document(self, names: Sequence[str]) -> dict[str, Any]:
         """The line as JSON; what is not defined is None."""
@@ -82,6 +94,7 @@ class Row:
             "standard_error": finite_or_none(self.standard_error),
             "values": list(self.values),
             "n_features": finite_or_none(self.n_features),
+            "sparsity": finite_or_none(self.sparsity),
             "C": list(self.C),
             "seconds": finite_or_none(self.seconds),
             "choice_seconds": finite_or_none(self.choice_seconds),
@@ -104,10 +117,10 @@ def rows_of(setting: Setting, records: Sequence[Record], p: int) -> tuple[Row, .
         if key in cells:
             cells[key].append(record)
     ordered = {key: sorted(found, key=lambda record: record["fold"]) for key, found in cells.items()}
-    return tuple(_row(method, M, setting.folds, found, p) for (method, M), found in ordered.items())
+    return tuple(_row(method, M, setting, found, p) for (method, M), found in ordered.items())
 
 
-def _row(method: str, M: int | None, folds: int, records: Sequence[Record], p: int) -> Row:
+def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record], p: int) -> Row:
     done = [record for record in records if record["status"] == DONE]
     sets = [np.array(record["selected"], dtype=np.int64) for record in done if record["selected"] is not None]
     memory = [record["memory_bytes"] for record in done if record["memory_bytes"] is not None]
@@ -116,7 +129,7 @@ def _row(method: str, M: int | None, folds: int, records: Sequence[Record], p: i
     return Row(
         method,
         M,
-        folds,
+        setting.folds * setting.repeats,
         len(done),
         tuple(float(record["value"]) for record in done),
         _mean([record["n_features"] for record in done]),
@@ -128,6 +141,8 @@ def _row(method: str, M: int | None, folds: int, records: Sequence[Record], p: i
         _shares(sets),
         dict(Counter(record["proof"] for record in done if record["proof"])),
         dict(notes),
+        setting.repeats,
+        p,
     )
 
 

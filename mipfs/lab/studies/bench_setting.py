@@ -16,7 +16,7 @@ from mipfs.lab.baselines.linear import check_size, check_weight
 from mipfs.lab.studies.bench_methods import ACCURACY, get_method
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.measures import MEASURES, get_measure, value
-from mipfs.plumbing.declared import Declared, Seed, Within
+from mipfs.plumbing.declared import Count, Declared, Seed, Within
 
 C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
 SMALLER_IS_BETTER = ("error",)
@@ -42,6 +42,8 @@ class Setting(Declared):
     methods : tuple of names of `mipfs.lab.studies.bench_methods.methods`
     M : tuple of int, numbers of features
     C : tuple of float > 0, of which the inner folds choose
+    repeats : int >= 1, how often the outer folds are drawn anew; fold f of repetition r has the number r·folds + f
+    ideal : tuple of str, the features of "svm-ideal"
     folds, inner : int >= 2, outer folds, and folds of each training part by which C is chosen
     measure : "accuracy" or one of `mipfs.measures.MEASURES`
     beta, k : of the measure
@@ -65,6 +67,8 @@ class Setting(Declared):
     source: str = ""
     data_sha256: str = ""
     scaling: str = "none"
+    repeats: Count = 1
+    ideal: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
@@ -77,7 +81,13 @@ class Setting(Declared):
         """
         about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling}
         fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
+        fields["ideal"] = tuple(given.get("ideal", ()))
         made = cls(tuple(methods), tuple(M), **fields)
+        data.columns_of(list(made.ideal))
+        if "svm-ideal" in made.methods and not made.ideal:
+            raise UsageError(
+                "svm-ideal is the SVM on the features that matter, which you know; name them by ideal (--ideal)"
+            )
         for what, values in (("methods", made.methods), ("M", made.M), ("C", made.C)):
             if not values or len(set(values)) < len(values):
                 raise UsageError(f"{what} = {list(values)!r}: give at least one, and each once")
@@ -119,7 +129,16 @@ class Setting(Declared):
     def units(self) -> list[Unit]:
         """The work, fold by fold, so that what an interrupt leaves compares every method."""
         sizes = {name: self.M if get_method(name).selects else (None,) for name in self.methods}
-        return [Unit(name, M, number) for number in range(self.folds) for name in self.methods for M in sizes[name]]
+        parts = range(self.folds * self.repeats)
+        return [Unit(name, M, number) for number in parts for name in self.methods for M in sizes[name]]
+
+    def part(self, data: Instance, number: int) -> Fold:
+        """The outer fold of a number: those of a repetition beyond the first have a seed of their own."""
+        again, place = divmod(number, self.folds)
+        if again == 0:
+            return fold(data, self.folds, self.seed, place)
+        drawn = np.random.SeedSequence((self.seed, self.folds, again)).generate_state(1)[0]
+        return fold(data, self.folds, int(drawn), place)
 
     def value(self, fold_: Fold, scores: Any) -> float:
         """The measure of the scores of a fold's test rows."""

@@ -60,7 +60,7 @@ def run(data: Instance, setting: Setting, unit: Unit) -> Record:
         with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             method = get_method(unit.method)
-            part = fold(data, setting.folds, setting.seed, unit.fold)
+            part = setting.part(data, unit.fold)
             M = data.n_features if unit.M is None else unit.M
             _warm_up(unit.method, data.is_sparse, setting)
             record |= _done(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))

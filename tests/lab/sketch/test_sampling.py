@@ -8,8 +8,9 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.sketch import METHODS, available, leverage, select
+from mipfs.lab.sketch import METHODS, approximate_leverage, available, bss, leverage, select
 from mipfs.lab.sketch.select import Choice, choose
+from mipfs.lab.sketch.source import Source
 from tests import sketch_oracles as oracle
 
 R = np.random.default_rng(11)
@@ -182,3 +183,56 @@ def test_leading_directions_only_and_what_is_said_of_them() -> None:
     assert (unmeasured.promised, unmeasured.is_whole, unmeasured.epsilon) == (guarantee.promised, False, None)
     with pytest.raises(DataError):
         select(instance(np.zeros((2, 2))), "bss", 3, rank=1)
+
+
+def test_approximate_scores_are_near_the_exact_ones() -> None:
+    """Exact where nothing is projected; with few rows of G within a factor; dense or sparse, centred."""
+    Z = R.standard_normal((12, 600)) * np.exp(0.5 * R.standard_normal(600))
+    exact = np.sum(oracle.right_vectors(Z) ** 2, axis=1)
+    found = approximate_leverage.scores(Source(instance(Z)), 1, projections=12)
+    assert np.all(np.abs(found / exact - 1) < 0.75)
+    assert abs(found.sum() / 12 - 1) < 0.1
+    few = approximate_leverage.scores(Source(instance(Z)), 1, projections=6)
+    assert np.corrcoef(few, exact)[0, 1] > 0.7
+    whole = approximate_leverage.scores(Source(instance(X)), 1)  # fewer columns than rows of S X'
+    np.testing.assert_allclose(whole, np.sum(oracle.right_vectors(X) ** 2, axis=1), rtol=1e-8, atol=1e-12)
+    thin = np.where(np.abs(Z) > 1.0, Z, 0.0)
+    dense, sparse_one = (Instance.from_arrays(one, np.full(12, np.nan), scale="standard", training=False)
+                         for one in (thin, sparse.csc_array(thin)))  # fmt: skip
+    a, b = (approximate_leverage.scores(Source(one), 3) for one in (dense, sparse_one))
+    np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12)
+
+
+def test_draws_by_approximate_scores_keep_the_eigenvalues() -> None:
+    Z = R.standard_normal((10, 500)) * np.exp(R.standard_normal(500))
+    exact = [select(instance(Z), "leverage", 400, seed=s).guarantee.epsilon for s in range(8)]
+    found = [select(instance(Z), "approx-leverage", 400, seed=s).guarantee for s in range(8)]
+    assert all(one.promised is None for one in found)
+    assert np.median([one.epsilon for one in found]) < 2.0 * np.median(exact)
+    first, again = (select(instance(Z), "approx-leverage", 40, seed=5) for _ in "ab")
+    np.testing.assert_array_equal(first.order, again.order)
+
+
+@pytest.mark.parametrize("method", ["bss", "leverage"])
+def test_the_picks_that_an_epsilon_takes_are_the_fewest(method: str) -> None:
+    module = bss if method == "bss" else leverage
+    for rank in (1, 6, 30):
+        for epsilon in (0.1, 0.5, 0.9):
+            r = module.picks_for(rank, epsilon)
+            promised = bss.promised(rank, r).epsilon if method == "bss" else leverage.bound(rank, r)
+            assert promised <= epsilon * (1 + 1e-12)
+            if r > rank + 1:
+                fewer = bss.promised(rank, r - 1).epsilon if method == "bss" else leverage.bound(rank, r - 1)
+                assert fewer > epsilon
+            assert method == "leverage" or r <= max(rank + 1, 9 * rank / epsilon**2)  # the paper's, Lemma 2
+    found = select(instance(X), method, epsilon=0.8)
+    assert found.r == module.picks_for(6, 0.8)
+    assert found.guarantee.promised.epsilon <= 0.8
+    for given, said in (
+        ({"r": 9, "epsilon": 0.5}, "r follows from epsilon; give one of them"),
+        ({"epsilon": 1.0}, "epsilon = 1.0 must be a positive number below 1"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            select(instance(X), method, **given)
+    with pytest.raises(UsageError, match="is promised by no choice of uniform; choose by bss or leverage"):
+        select(instance(X), "uniform", epsilon=0.5)

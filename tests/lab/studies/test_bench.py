@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import mipfs
 from mipfs.data.instance import Instance
@@ -23,6 +25,7 @@ from mipfs.errors import DataError, NumericalError, UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.l1_bundle import L1Bundle
 from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.lab.studies import bench_methods, bench_unit, bench_work
 from mipfs.lab.studies.bench import check_no_benchmark, load, records_of
@@ -100,13 +103,15 @@ def test_every_method_is_there_and_leaves_a_classifier() -> None:
     ours = {*bench_methods.SKETCHES, *bench_methods.WHOLE}
     assert {*baselines.available(), *baselines.references(), *ours} <= set(names)
     assert {"fgm", "fsp-m", "gbd", "structural"} <= set(names)
-    found = mipfs.bench(data(), names, [2], C=[0.3], folds=3)
+    found = mipfs.bench(data(), names, [2], C=[0.3], folds=3, ideal=["x1", "x4"])
     for row in found.rows:
-        if row.method == "bss":  # which needs more columns than the rank
+        if row.method in ("bss", "bss-sv"):  # which need more columns than the rank
             assert next(iter(row.notes)).startswith("refused: r = 2 must be above")
             continue
         assert row.done == 3, (row.method, row.notes)
-        assert row.n_features == (8 if row.M is None else pytest.approx(row.n_features, abs=0))
+        everything = 2 if row.method == "svm-ideal" else 8
+        assert row.n_features == (everything if row.M is None else pytest.approx(row.n_features, abs=0))
+        assert row.sparsity == pytest.approx(1.0 - row.n_features / 8)
         assert row.M is None or row.n_features <= 2 or row.method in bench_methods.WHOLE
         assert row.M is not None or (row.stability is None and not row.shares)
     by_name = {row.method: row for row in found.rows}
@@ -182,6 +187,25 @@ def test_the_baselines_of_a_measure_are_fitted_for_that_of_the_benchmark() -> No
         assert record["value"] == pytest.approx(measured("prbep", part.y, part.X[:, ids] @ fitted.w + fitted.b))
 
 
+@pytest.mark.parametrize("name", ["rfe-sv", "rrqr-sv"])
+def test_supervised_methods_see_the_support_vectors_alone(name: str) -> None:
+    """Paul 2016, section 5: scikit-learn's SVM on all features, its support vectors, the method, the SVM on these."""
+    raw_ones = data(scale="none")
+    found = mipfs.bench(raw_ones, [name], [3], C=[0.5], folds=2, seed=1)
+    for record in found.records:
+        part = fold(raw_ones, 2, 1, record["fold"])
+        X, y = part.train.X, part.train.y
+        svs = SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y).support_
+        small = Instance.from_arrays(X[svs], y[svs])
+        if name == "rfe-sv":
+            ids = baselines.get_baseline("rfe")(small, 3, 0.5, seed=seed_of(found.setting, record["fold"])).ids
+        else:
+            ids = np.sort(linalg.qr(X[svs], mode="r", pivoting=True)[1][:3])
+        assert record["selected"] == ids.tolist()
+        again = SVC(kernel="linear", C=0.5, tol=1e-8).fit(X[svs][:, ids], y[svs])
+        assert record["value"] == pytest.approx(again.score(part.X[:, ids], part.y))
+
+
 def test_all_features_of_the_relaxation_and_their_refit() -> None:
     """fgm-all is the estimator's keep="all" with T = 15, and fgm-unbias its debias=20."""
     raw_ones = data(scale="none")
@@ -194,6 +218,36 @@ def test_all_features_of_the_relaxation_and_their_refit() -> None:
         assert record["selected"] == np.flatnonzero(model.support_).tolist()
         assert record["n_features"] > 2
         assert record["value"] == pytest.approx(model.score(part.X, part.y))
+
+
+def test_repeated_folds_and_the_features_that_matter() -> None:
+    """Fold f of repetition r is that of a plain split by its own seed; ± is that of one repetition; draws are anew."""
+    found = mipfs.bench(data(), ["svm-ideal", "uniform"], [3], C=[0.5], folds=3, repeats=2, ideal=["x4", "x1"], seed=5)
+    assert len(found.records) == 12
+    X, y = raw()
+    seeds = [5, int(np.random.SeedSequence((5, 3, 1)).generate_state(1)[0])]
+    values = []
+    for seed in seeds:
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y):
+            scaler = StandardScaler().fit(X[train])
+            part = Instance.from_arrays(scaler.transform(X[train]), y[train])
+            one = plain_svm(part, np.array([0, 3]), 0.5, True)
+            values.append(np.mean((scaler.transform(X[test])[:, [0, 3]] @ one.w + one.b > 0) == (y[test] > 0)))
+    ideal, uniform = found.rows
+    assert ideal.values == pytest.approx(values)
+    assert (ideal.folds, ideal.done, ideal.M, ideal.n_features, ideal.sparsity) == (6, 6, None, 2.0, 0.75)
+    assert ideal.standard_error == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
+    assert len({tuple(one["selected"]) for one in found.records if one["method"] == "uniform"}) > 2
+    once = mipfs.bench(data(), ["uniform"], [3], C=[0.5], folds=3, seed=5)
+    assert once.rows[0].values == uniform.values[:3]
+    assert "3 folds, 2 times" in found.summary()
+    for given, said in (
+        ({"repeats": 0}, "repeats = 0 must be a whole number >= 1"),
+        ({"ideal": ["x9"]}, "no feature is called 'x9'"),
+        ({"methods": ["svm-ideal"]}, "name them by ideal"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            mipfs.bench(data(), **{"methods": ["rfe"], "M": [2], "folds": 3, **given})
 
 
 def test_draws_differ_between_folds() -> None:

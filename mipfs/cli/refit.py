@@ -1,0 +1,66 @@
+"""``mipfs refit``: the classifier on features that were selected before, at another C or loss (de-bias)."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed
+
+GAP = 1e-6
+"""Relative gap of the SVM: there is nothing to search."""
+
+
+def refit(
+    result_file: ResultFile,
+    data_file: DataFile,
+    C: Annotated[float, typer.Option("--C", metavar="C", help="Loss weight; Tan 2014 takes 20.", show_default=False)],
+    loss: Annotated[
+        str | None, typer.Option("--loss", metavar="NAME", help="Another loss than the result's.", show_default=False)
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--all", help="Of a relaxation: all features that it uses, not the selected ones.")
+    ] = False,
+    scale: Scale = None,
+    label: Label = None,
+    positive: Positive = None,
+    json: Json = None,
+    report: Report = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Fit the SVM anew on the features of a result: a result of its own, with a certificate of its own."""
+    import mipfs
+    from mipfs.cli.output import check_page, check_target, finish
+    from mipfs.cli.typed import command_line
+    from mipfs.cli.verify import data_of
+    from mipfs.errors import UsageError
+    from mipfs.lab.studies import point_files
+    from mipfs.plumbing.signals import held
+
+    inputs = (point_files.split(result_file)[0], data_file)
+    check_target(json, *inputs, pair=True)
+    check_page(report, *inputs, outputs=(json,))
+    result = point_files.load(result_file)
+    if result.atoms is not None:
+        raise UsageError(f"{result_file}: refit is for single features, and this result selects others; solve it anew")
+    kept = result.selected
+    if keep_all:
+        if result.relaxed is None:
+            raise UsageError(
+                f"{result_file}: --all is for a relaxation, such as that of `mipfs solve fgm`; leave it out"
+            )
+        kept = tuple(result.relaxed["sigma"])
+    params = result.params
+    given: dict[str, Any] = {"loss": loss or params["loss"], "bias": params["bias"], "C": C}
+    if given["loss"] == "structural":
+        given |= {name: params[name] for name in ("measure", "beta", "k") if params.get(name) is not None}
+    data = data_of(result, data_file, scale.value if scale else None, label, positive)
+    problem = mipfs.Problem(data, M=len(kept), forced_in=kept, **given)
+    with held(deliver=False):
+        found = dataclasses.replace(mipfs.solve(problem, "branch", gap=GAP, seed=seed), command=command_line())
+        title = f"refit of {Path(inputs[0]).name} on {Path(data_file).name}"
+        return finish(found, json, quiet, report=report, title=title)
