@@ -24,7 +24,7 @@ def study(
     quick: Annotated[bool, typer.Option("--quick", help="A small subset of the same units: seconds.")] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="S", min=0.0, help="Begin no unit after S seconds; another call goes on."),
+        typer.Option("--time-limit", metavar="S", help="Begin no unit after S seconds; another call goes on."),
     ] = None,
     out: Annotated[
         str | None,
@@ -43,6 +43,10 @@ def study(
 
     if sum((name is not None, names, index)) != 1:
         raise UsageError("give the name of a study, --list for the names, or --index for the index of their results")
+    if time_limit is not None and not time_limit >= 0.0:
+        raise UsageError(f"--time-limit {time_limit:g} must be a number of seconds, 0 or more")
+    if out is not None and not out.strip():
+        raise UsageError("-o is empty; give the folder of the study")
     if name is None:
         return _listed(json, quiet) if names else _indexed(Path(out or FOLDER), quiet)
     return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, quick=quick, time_limit=time_limit)

@@ -93,15 +93,29 @@ def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: P
     seen: list[int] = []
     run(made(seen), tmp_path, quick=True)
     assert seen == [1]
-    assert set(Store(path).lines()) == {"k=0"} | {"k=1"}
+    assert set(Store(path, "squares").lines()) == {"k=0"} | {"k=1"}
     path.write_text("{}\n" + text, encoding="utf-8")
     with pytest.raises(DataError, match=r"rows\.jsonl.*1.*is no line of a study"):
-        Store(path).lines()
+        Store(path, "squares").lines()
+
+
+def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / PAGE).write_text("my own page", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"README\.md that is none of a study"):
+        run(made(), tmp_path)
+    folder = tmp_path / "squares"
+    Store(folder / ROWS, "circles").add(Unit({"k": 1}), [], 0.0)
+    with pytest.raises(DataError, match="is of the study 'circles'"):
+        run(made(), folder)
+    run(get_study("aytug"), tmp_path / "aytug", time_limit=0.0)
+    Store(tmp_path / "aytug" / ROWS, "aytug").add(get_study("aytug").units()[0], [], 0.0)
+    with pytest.raises(UsageError, match="is no index of studies"):
+        index.write_index(tmp_path)
 
 
 def test_the_store_keeps_plain_numbers(tmp_path: Path) -> None:
     row = {"a": np.float64(1 / 3), "b": np.arange(2), "c": np.nan, "d": True, "e": np.int64(7), "f": "x,y"}
-    line = Store(tmp_path / "new" / ROWS).add(Unit({"k": 1}), [row], 0.5)
+    line = Store(tmp_path / "new" / ROWS, "other").add(Unit({"k": 1}), [row], 0.5)
     assert line["rows"] == [{"k": 1, "a": 0.3333333333, "b": [0, 1], "c": None, "d": True, "e": 7, "f": "x,y"}]
     assert json.loads((tmp_path / "new" / ROWS).read_text(encoding="utf-8")) == line
     assert as_csv(line["rows"]) == 'k,a,b,c,d,e,f\n1,0.3333333333,0 1,,True,7,"x,y"\n'
