@@ -115,6 +115,7 @@ def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], 
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import write_json, write_page
     from mipfs.cli.text import say, show_blocks
+    from mipfs.report.numbers import many
 
     json, report = targets
     if found.lines:
@@ -127,7 +128,7 @@ def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], 
         if found.lines:
             say(f"\nwritten to {folder}")
     for why, count in found.skipped.items():
-        complain(f"{count} units are left out: {why}", "warning")
+        complain(f"{many(count, 'unit is', 'units are')} left out: {why}", "warning")
     left = found.asked - found.reached - sum(found.skipped.values())
     if left:
         complain(f"{left} of {found.asked} units are left; the same command goes on with them", "warning")
