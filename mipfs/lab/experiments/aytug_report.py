@@ -13,6 +13,7 @@ from mipfs.lab.experiments.tables import (
     DASH,
     compared,
     curves,
+    difference,
     grouped,
     mean,
     pairs,
@@ -31,7 +32,7 @@ COSINES = {"gbd-250": "0.9966", "rfe": "0.9959", "onsvm": "0.9939", "fsv": "0.99
 """The paper's mean of ŵ'w over its 90 problems."""
 BINS = np.linspace(0.0, 1.0, 6)
 """Of M/p, in Figure 1."""
-ENOUGH = 20
+ENOUGH = 18
 """Problems from which on a claim is judged."""
 
 
@@ -89,10 +90,17 @@ def _against(rows: Sequence[Row]) -> Block:
             less, more, equal = compared(found)
             said = {"rfe": "32 better, 23 worse", "fsv": "45 better, 39 worse"}
             theirs = said.get(other, DASH) if method == "gbd-250" else DASH
-            difference = float(np.mean([a - b for a, b in found])) if found else float("nan")
             p_value = f"{sign_test(less, more):.2g}"
             lines.append(
-                [f"{method} against {other}", str(less), str(more), str(equal), percent(difference), p_value, theirs]
+                [
+                    f"{method} against {other}",
+                    str(less),
+                    str(more),
+                    str(equal),
+                    percent(difference(found)),
+                    p_value,
+                    theirs,
+                ]
             )
     head = ["test error", "better", "worse", "equal", "mean difference", "sign test p", "paper (GBD-M, of 90)"]
     return Table(head, lines, "Pairs of methods on the same problems")
@@ -130,7 +138,7 @@ def _figure_one(rows: Sequence[Row]) -> Block:
         for low, high in itertools.pairwise(BINS):
             some = [row for row in rows if low < row["M"] / row["p"] <= high]
             found = pairs(some, "exact", other, "test_error", CELL)
-            points.append(100 * float(np.mean([a - b for a, b in found])) if found else None)
+            points.append(100 * difference(found) if found else None)
         drawn.append(Curve(f"against {other}", points, FAMILY[number]))
     note = "Below 0 the exact support has the smaller test error. The paper draws GBD-M stopped at 250 cuts."
     title = "Test error of the exact support less the others'"
@@ -190,7 +198,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     one = [row for row in rows if row["set"] == 1]
     if len(grouped(one, "n", "p", "seed")) < ENOUGH:
         return []
-    return [_better(one), _stopped(one), _converged(one), _overlapping(one), _few(one)]
+    return [_better(one), _concave(one), _stopped(one), _converged(one), _overlapping(one), _few(one)]
 
 
 def _better(rows: Sequence[Row]) -> Claim:
@@ -207,14 +215,30 @@ def _better(rows: Sequence[Row]) -> Claim:
     )
 
 
+def _concave(rows: Sequence[Row]) -> Claim:
+    found = pairs(rows, "gbd-250", "fsv", "test_error", CELL)
+    less, more, equal = compared(found)
+    exact = pairs(rows, "exact", "fsv", "test_error", CELL)
+    strong = sign_test(less, more) < 0.05
+    most = sum(row["method"] == "exact" and row["C"] == 32.0 for row in rows)
+    measured = (
+        f"stopped at 250 cuts: {less} better, {more} worse, {equal} equal (p = {sign_test(less, more):.2g}), "
+        f"{100 * difference(found):+.2f} points; the exact support {100 * difference(exact):+.2f} points. It chose the "
+        f"largest C, 32, on {most} of {len(exact)} problems: rows lie in the unit ball, and FSV's weights have no such limit"
+    )
+    said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
+    verdict = "refuted" if more > less and strong else "confirmed" if less > more and strong else "refined"
+    return Claim(said, verdict, measured)
+
+
 def _stopped(rows: Sequence[Row]) -> Claim:
     found = pairs(rows, "gbd-250", "exact", "test_error", CELL)
-    difference = float(np.mean([a - b for a, b in found]))
+    mean_ = difference(found)
     less, more, equal = compared(found)
     excess = max(values(rows, "most_excess"), default=0.0)
-    harmless = abs(difference) < 0.001 and not (more > less and sign_test(less, more) < 0.05)
+    harmless = abs(mean_) < 0.001 and not (more > less and sign_test(less, more) < 0.05)
     measured = (
-        f"mean test error after 250 cuts less that of the exact run: {100 * difference:+.3f} points ({less} better, "
+        f"mean test error after 250 cuts less that of the exact run: {100 * mean_:+.3f} points ({less} better, "
         f"{more} worse, {equal} equal), though the objective is up to {percent(excess)} above a proven optimum"
     )
     said = "Stopping after 250 cuts does not harm the test accuracy (Aytug 2015, section 4)"
@@ -255,12 +279,14 @@ def _few(rows: Sequence[Row]) -> Claim:
     for few in (True, False):
         some = [row for row in rows if (row["M"] <= 0.2 * row["p"]) is few]
         found = pairs(some, "exact", "rfe", "test_error", CELL)
-        differences.append((float(np.mean([a - b for a, b in found])), *compared(found)))
-    (few_, less, more, _), (many, *_) = differences
+        differences.append((difference(found), *compared(found)))
+    (few_, less, more, equal), (many, *_) = differences
     measured = (
         f"exact less RFE where M ≤ p/5: {100 * few_:+.3f} points ({less} better, {more} worse), elsewhere "
         f"{100 * many:+.3f}"
     )
+    if not less + more + equal:
+        measured = "no problem with so few was drawn yet"
     said = "GBD-M does worse than others where few features matter, M ≤ p/5 (Figure 1, bin 1)"
     verdict = "refuted" if few_ <= 0.0 else "confirmed" if more > less else "refined"
-    return Claim(said, verdict, measured)
+    return Claim(said, verdict if less + more + equal else "open", measured)
