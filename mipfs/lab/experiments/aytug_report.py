@@ -224,7 +224,7 @@ def _concave(rows: Sequence[Row]) -> Claim:
     measured = (
         f"stopped at 250 cuts: {less} better, {more} worse, {equal} equal (p = {sign_test(less, more):.2g}), "
         f"{100 * difference(found):+.2f} points; the exact support {100 * difference(exact):+.2f} points. It chose the "
-        f"largest C, 32, on {most} of {len(exact)} problems: rows lie in the unit ball, and FSV's weights have no such limit"
+        f"largest C, 32, on {most} of {len(exact)} problems: rows lie in the unit ball, FSV's weights are free"
     )
     said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
     verdict = "refuted" if more > less and strong else "confirmed" if less > more and strong else "refined"
