@@ -17,7 +17,7 @@ FOLDER = "reports/studies"
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One of those of --list.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="One of those of --list.", show_default=False)
     ] = None,
     names: Annotated[bool, typer.Option("--list", help="List the studies, and what each is about.")] = False,
     index: Annotated[bool, typer.Option("--index", help="Write the index of all studies that have rows.")] = False,
