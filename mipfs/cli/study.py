@@ -17,14 +17,14 @@ FOLDER = "reports/studies"
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One of those of --list.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="One of those of --list.", show_default=False)
     ] = None,
     names: Annotated[bool, typer.Option("--list", help="List the studies, and what each is about.")] = False,
     index: Annotated[bool, typer.Option("--index", help="Write the index of all studies that have rows.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small subset of the same units: seconds.")] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="S", min=0.0, help="Begin no unit after S seconds; another call goes on."),
+        typer.Option("--time-limit", metavar="S", help="Begin no unit after S seconds; another call goes on."),
     ] = None,
     out: Annotated[
         str | None,
@@ -43,6 +43,10 @@ def study(
 
     if sum((name is not None, names, index)) != 1:
         raise UsageError("give the name of a study, --list for the names, or --index for the index of their results")
+    if time_limit is not None and not time_limit >= 0.0:
+        raise UsageError(f"--time-limit {time_limit:g} must be a number of seconds, 0 or more")
+    if out is not None and not out.strip():
+        raise UsageError("-o is empty; give the folder of the study")
     if name is None:
         return _listed(json, quiet) if names else _indexed(Path(out or FOLDER), quiet)
     return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, quick=quick, time_limit=time_limit)
@@ -111,6 +115,7 @@ def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], 
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import write_json, write_page
     from mipfs.cli.text import say, show_blocks
+    from mipfs.report.numbers import many
 
     json, report = targets
     if found.lines:
@@ -123,7 +128,7 @@ def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], 
         if found.lines:
             say(f"\nwritten to {folder}")
     for why, count in found.skipped.items():
-        complain(f"{count} units are left out: {why}", "warning")
+        complain(f"{many(count, 'unit is', 'units are')} left out: {why}", "warning")
     left = found.asked - found.reached - sum(found.skipped.values())
     if left:
         complain(f"{left} of {found.asked} units are left; the same command goes on with them", "warning")

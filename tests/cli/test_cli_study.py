@@ -38,7 +38,9 @@ def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
         (("--index", "-o", "nowhere"), "holds no study's rows"),
         (("aytug", "-o", "FILE"), "the folder cannot be made"),
         (("aytug", "--json", "no/such/folder.json"), "cannot be written"),
-        (("aytug", "--time-limit", "-1"), "time-limit"),
+        (("aytug", "--time-limit", "-1"), "--time-limit -1 must be"),
+        (("aytug", "--time-limit", "nan"), "--time-limit nan must be"),
+        (("aytug", "-o", ""), "-o is empty"),
     ],
 )
 def test_what_the_command_refuses(cli: Cli, tmp_path: Path, args: tuple[str, ...], said: str) -> None:

@@ -116,7 +116,8 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         f"{len(some)} complete lists of {len(grouped(some, 'data'))} sets: the optimum stands alone in "
         f"{percent(alone, 0)}, the median list holds {np.median(values(some, 'supports')):.0f}, the longest "
         f"{max(row['supports'] for row in some)}; the test errors within a list differ by "
-        f"{percent(float(np.mean(spread)), 1)} on average"
+        f"{percent(float(np.mean(spread)), 1)} on average "
+        f"({len(rows) - len(some)} lists were cut off by the limit)"
     )
     said = "The best set of M features is the answer: hardly another is within 1% (ours)"
     return [Claim(said, "confirmed" if alone > 0.8 else "refuted" if alone < 0.5 else "refined", measured)]

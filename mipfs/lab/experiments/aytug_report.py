@@ -13,6 +13,7 @@ from mipfs.lab.experiments.tables import (
     DASH,
     compared,
     curves,
+    difference,
     grouped,
     mean,
     pairs,
@@ -29,10 +30,17 @@ METHODS = ("exact", "gbd-250", "rfe", "fsv", "onsvm", "information-gain")
 CELL = ("set", "n", "p", "seed", "M")
 COSINES = {"gbd-250": "0.9966", "rfe": "0.9959", "onsvm": "0.9939", "fsv": "0.9928"}
 """The paper's mean of ŵ'w over its 90 problems."""
+TABLE_FOUR = {
+    "rfe": "better 7, worse 1",
+    "fsv": "better 17, worse 1",
+    "onsvm": "better 11, worse 2",
+    "information-gain": DASH,
+}
+"""Of 25 data sets, as the text of the paper counts them."""
 BINS = np.linspace(0.0, 1.0, 6)
 """Of M/p, in Figure 1."""
-ENOUGH = 20
-"""Problems from which on a claim is judged."""
+ENOUGH, ENOUGH_SETS = 18, 7
+"""Problems, and real sets, from which on a claim is judged."""
 
 
 def report(rows: Sequence[Row]) -> list[Block]:
@@ -59,7 +67,53 @@ def report(rows: Sequence[Row]) -> list[Block]:
                 is_log_y=True,
             )
         )
+    real = [row for row in rows if row["set"] == 3]
+    if real:
+        blocks += [Heading("Real data (Tables 4 and 5)"), _real(real), _wins(real), _seconds(real)]
     return blocks
+
+
+def _real(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data,), some in grouped(rows, "data").items():
+        sizes = sorted({row["M"] for row in some})
+        between = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        cells = [str(data), f"{some[0]['n']} × {some[0]['p']}", between, str(len(grouped(some, "seed")))]
+        lines.append(cells + [_with_error(some, method) for method in METHODS])
+    return Table(["data", "n × p", "M", "splits", *METHODS], lines, "Mean test error in % ± one standard error", left=2)
+
+
+def _wins(rows: Sequence[Row]) -> Block:
+    lines = []
+    for method in ("exact", "gbd-250"):
+        for other, theirs in TABLE_FOUR.items():
+            less, more, equal = compared(by_set(rows, method, other))
+            cells = [f"{method} against {other}", str(less), str(more), str(equal), f"{sign_test(less, more):.2g}"]
+            lines.append([*cells, theirs if method == "gbd-250" else DASH])
+    head = ["mean test error", "sets: better", "worse", "equal", "sign test p", "paper (GBD-M, 25 sets)"]
+    return Table(head, lines)
+
+
+def _seconds(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data,), some in grouped(rows, "data").items():
+        exact = [row for row in some if row["method"] == "exact"]
+        cells = [str(data), _share(exact), f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"]
+        for method in METHODS:
+            cells.append(shown(mean([row for row in some if row["method"] == method], "seconds_of_grid"), "{:.1f}"))
+        lines.append(cells)
+    title = "What was proven, and CPU seconds over all values of C (Table 5)"
+    return Table(["data", "exact: proven (all C)", "at the chosen C", *METHODS], lines, title)
+
+
+def by_set(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
+    """The mean test errors of two methods on every real set."""
+    found = []
+    for some in grouped(rows, "data").values():
+        both = pairs(some, one, other, "test_error", ("data", "seed"))
+        if both:
+            found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
+    return found
 
 
 def _errors(rows: Sequence[Row]) -> Block:
@@ -89,10 +143,17 @@ def _against(rows: Sequence[Row]) -> Block:
             less, more, equal = compared(found)
             said = {"rfe": "32 better, 23 worse", "fsv": "45 better, 39 worse"}
             theirs = said.get(other, DASH) if method == "gbd-250" else DASH
-            difference = float(np.mean([a - b for a, b in found])) if found else float("nan")
             p_value = f"{sign_test(less, more):.2g}"
             lines.append(
-                [f"{method} against {other}", str(less), str(more), str(equal), percent(difference), p_value, theirs]
+                [
+                    f"{method} against {other}",
+                    str(less),
+                    str(more),
+                    str(equal),
+                    percent(difference(found)),
+                    p_value,
+                    theirs,
+                ]
             )
     head = ["test error", "better", "worse", "equal", "mean difference", "sign test p", "paper (GBD-M, of 90)"]
     return Table(head, lines, "Pairs of methods on the same problems")
@@ -130,7 +191,7 @@ def _figure_one(rows: Sequence[Row]) -> Block:
         for low, high in itertools.pairwise(BINS):
             some = [row for row in rows if low < row["M"] / row["p"] <= high]
             found = pairs(some, "exact", other, "test_error", CELL)
-            points.append(100 * float(np.mean([a - b for a, b in found])) if found else None)
+            points.append(100 * difference(found) if found else None)
         drawn.append(Curve(f"against {other}", points, FAMILY[number]))
     note = "Below 0 the exact support has the smaller test error. The paper draws GBD-M stopped at 250 cuts."
     title = "Test error of the exact support less the others'"
@@ -188,9 +249,11 @@ def _two(rows: Sequence[Row]) -> Block:
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says of its made data, judged."""
     one = [row for row in rows if row["set"] == 1]
+    real = [row for row in rows if row["set"] == 3]
+    found = [_table_four(real)] if len(grouped(real, "data")) >= ENOUGH_SETS else []
     if len(grouped(one, "n", "p", "seed")) < ENOUGH:
-        return []
-    return [_better(one), _stopped(one), _converged(one), _overlapping(one), _few(one)]
+        return found
+    return [_better(one), _concave(one), _stopped(one), _converged(one), _overlapping(one), _few(one), *found]
 
 
 def _better(rows: Sequence[Row]) -> Claim:
@@ -207,14 +270,44 @@ def _better(rows: Sequence[Row]) -> Claim:
     )
 
 
+def _concave(rows: Sequence[Row]) -> Claim:
+    found = pairs(rows, "gbd-250", "fsv", "test_error", CELL)
+    less, more, equal = compared(found)
+    exact = pairs(rows, "exact", "fsv", "test_error", CELL)
+    strong = sign_test(less, more) < 0.05
+    most = sum(row["method"] == "exact" and row["C"] == 32.0 for row in rows)
+    measured = (
+        f"stopped at 250 cuts: {less} better, {more} worse, {equal} equal (p = {sign_test(less, more):.2g}), "
+        f"{100 * difference(found):+.2f} points; the exact support {100 * difference(exact):+.2f} points. It chose the "
+        f"largest C, 32, on {most} of {len(exact)} problems: rows lie in the unit ball, FSV's weights are free"
+    )
+    said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
+    verdict = "refuted" if more > less and strong else "confirmed" if less > more and strong else "refined"
+    return Claim(said, verdict, measured)
+
+
+def _table_four(rows: Sequence[Row]) -> Claim:
+    found = {other: compared(by_set(rows, "gbd-250", other)) for other in ("rfe", "fsv", "onsvm")}
+    counts = ", ".join(f"{other} {less} / {more} / {equal}" for other, (less, more, equal) in found.items())
+    exact = compared(by_set(rows, "exact", "rfe"))
+    measured = (
+        f"{len(grouped(rows, 'data'))} sets, better / worse / equal than {counts}; the exact support against RFE "
+        f"{exact[0]} / {exact[1]} / {exact[2]}"
+    )
+    said = "On real data GBD-M is better than RFE on 7 sets, FSV on 17, ONSVM on 11 of 25; worse on 1, 1, 2 (Table 4)"
+    wins = [less > more for less, more, _ in found.values()]
+    verdict = "confirmed" if all(wins) else "refined" if any(wins) else "refuted"
+    return Claim(said, verdict, measured)
+
+
 def _stopped(rows: Sequence[Row]) -> Claim:
     found = pairs(rows, "gbd-250", "exact", "test_error", CELL)
-    difference = float(np.mean([a - b for a, b in found]))
+    mean_ = difference(found)
     less, more, equal = compared(found)
     excess = max(values(rows, "most_excess"), default=0.0)
-    harmless = abs(difference) < 0.001 and not (more > less and sign_test(less, more) < 0.05)
+    harmless = abs(mean_) < 0.001 and not (more > less and sign_test(less, more) < 0.05)
     measured = (
-        f"mean test error after 250 cuts less that of the exact run: {100 * difference:+.3f} points ({less} better, "
+        f"mean test error after 250 cuts less that of the exact run: {100 * mean_:+.3f} points ({less} better, "
         f"{more} worse, {equal} equal), though the objective is up to {percent(excess)} above a proven optimum"
     )
     said = "Stopping after 250 cuts does not harm the test accuracy (Aytug 2015, section 4)"
@@ -255,12 +348,14 @@ def _few(rows: Sequence[Row]) -> Claim:
     for few in (True, False):
         some = [row for row in rows if (row["M"] <= 0.2 * row["p"]) is few]
         found = pairs(some, "exact", "rfe", "test_error", CELL)
-        differences.append((float(np.mean([a - b for a, b in found])), *compared(found)))
-    (few_, less, more, _), (many, *_) = differences
+        differences.append((difference(found), *compared(found)))
+    (few_, less, more, equal), (many, *_) = differences
     measured = (
         f"exact less RFE where M ≤ p/5: {100 * few_:+.3f} points ({less} better, {more} worse), elsewhere "
         f"{100 * many:+.3f}"
     )
+    if not less + more + equal:
+        measured = "no problem with so few was drawn yet"
     said = "GBD-M does worse than others where few features matter, M ≤ p/5 (Figure 1, bin 1)"
     verdict = "refuted" if few_ <= 0.0 else "confirmed" if more > less else "refined"
-    return Claim(said, verdict, measured)
+    return Claim(said, verdict if less + more + equal else "open", measured)

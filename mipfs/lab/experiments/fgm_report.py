@@ -141,7 +141,7 @@ def _recovery(rows: Sequence[Row]) -> Claim:
     measured = (
         f"exactly the pair among up to {most} noise features: FGM-B {percent(share['fgm-b'], 0)} of the draws, exact "
         f"{percent(share['exact'], 0)}, RFE {percent(share['rfe'], 0)}; accuracy of FGM-B {percent(same)}, of "
-        f"the ideal features {percent(ideal)}"
+        f"the ideal features {percent(ideal)} (the numbers of the made problem are ours)"
     )
     only = share["fgm-b"] == 1.0 and share["rfe"] < 1.0
     said = "Only FGM-B finds the composite pair whatever the noise, RFE only with little of it (Tan 2010, Figure 2)"

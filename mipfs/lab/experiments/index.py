@@ -11,7 +11,8 @@ from mipfs.lab.experiments.run import PAGE, ROWS, Found, stored
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Table
 
-HEAD = """# The studies
+TITLE = "# The studies"
+HEAD = f"""{TITLE}
 
 Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
 `rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
@@ -37,6 +38,8 @@ def write_index(folder: Path) -> Path:
     if not found:
         raise UsageError(f"{folder} holds no study's rows; run `mipfs study NAME -o {folder}/NAME` first")
     target = folder / PAGE
+    if target.exists() and not target.read_text(encoding="utf-8", errors="replace").startswith(TITLE):
+        raise UsageError(f"{target} is no index of studies, and would be replaced; move it, or name another folder")
     output_file.save([(target, index(found).encode())])
     return target
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from mipfs.errors import MipfsError
+from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading, markdown, pictures
 from mipfs.lab.experiments.store import Store, as_csv, machine, versions
@@ -144,7 +144,8 @@ def run(
     Found
         After Ctrl-C too, with the units that were reached.
     """
-    store = Store(folder / ROWS)
+    check_folder(folder)
+    store = Store(folder / ROWS, study.name)
     every = list(study.units())
     asked = [unit for unit in every if unit.quick or not quick]
     done = store.lines()
@@ -173,6 +174,20 @@ def run(
     return Found(study, lines, len(asked), reached, len(every), skipped, interrupted)
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a folder whose own files the report would replace.
+
+    Raises
+    ------
+    UsageError
+    """
+    if (folder / ROWS).exists():
+        return
+    for name in (PAGE, TABLE):
+        if (folder / name).exists():
+            raise UsageError(f"{folder} holds a {name} that is none of a study; give the study a folder of its own")
+
+
 def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
     """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
     began = time.process_time()
@@ -187,7 +202,7 @@ def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
 
 def stored(study: Study, folder: Path) -> Found:
     """What a folder holds of a study, nothing measured."""
-    done = Store(folder / ROWS).lines()
+    done = Store(folder / ROWS, study.name).lines()
     every = list(study.units())
     lines = [done[unit.key] for unit in every if unit.key in done]
     return Found(study, lines, len(every), len(lines), len(every), {})

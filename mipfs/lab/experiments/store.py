@@ -31,10 +31,11 @@ class Store:
     Parameters
     ----------
     path : Path, made where it is missing
+    study : str, the name of the study
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, study: str) -> None:
+        self.path, self.study = path, study
 
     def lines(self) -> dict[str, Line]:
         """The last line of every unit; a line that was torn by a kill is left out.
@@ -42,7 +43,7 @@ class Store:
         Raises
         ------
         DataError
-            A line that is whole, and none of a study.
+            A line that is whole, and none of this study.
         """
         found: dict[str, Line] = {}
         if not self.path.is_file():
@@ -54,12 +55,15 @@ class Store:
                 continue  # torn by a kill
             if not (isinstance(line, dict) and {"unit", "rows", "cpu_seconds", "machine", "versions"} <= line.keys()):
                 raise DataError("is no line of a study", "remove it", path=self.path, line=number)
+            if line.get("study", self.study) != self.study:
+                remedy = "give each study a folder of its own"
+                raise DataError(f"is of the study {line['study']!r}", remedy, path=self.path, line=number)
             found[line["unit"]] = line
         return found
 
     def add(self, unit: Unit, rows: Sequence[Row], cpu_seconds: float) -> Line:
         """Append the rows of a unit, with versions, machine and date; returns the line."""
-        line: Line = {"unit": unit.key, "rows": [plain({**unit.params, **row}) for row in rows]}
+        line: Line = {"study": self.study, "unit": unit.key, "rows": [plain({**unit.params, **row}) for row in rows]}
         line |= {"cpu_seconds": round(cpu_seconds, 2), "versions": versions(), "machine": machine()}
         line["date"] = time.strftime("%Y-%m-%d")
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"

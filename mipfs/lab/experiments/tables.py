@@ -59,6 +59,11 @@ def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[st
     return [(value, theirs[cell]) for cell, value in mine.items() if cell in theirs]
 
 
+def difference(found: Sequence[tuple[float, float]]) -> float:
+    """The mean of the first less the second; NaN of none."""
+    return float(np.mean([a - b for a, b in found])) if found else math.nan
+
+
 def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:
     """How often the first is less, the second is less, and they are equal."""
     less = sum(a < b - tolerance for a, b in found)

@@ -13,17 +13,22 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score
 
+import mipfs
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import STUDIES, get_study, index
+from mipfs.lab.experiments.choosers import CHOOSERS, tried
 from mipfs.lab.experiments.document import markdown, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
-from mipfs.lab.experiments.fits import error, f1
+from mipfs.lab.experiments.fits import driven, error, f1, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
 from mipfs.lab.experiments.store import Store, as_csv, plain
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
 from mipfs.report.blocks import Block, Table
+
+INSTANCES = Path(__file__).parents[3] / "instances"
 
 
 def made(measured: list[int] | None = None) -> Study:
@@ -93,15 +98,29 @@ def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: P
     seen: list[int] = []
     run(made(seen), tmp_path, quick=True)
     assert seen == [1]
-    assert set(Store(path).lines()) == {"k=0"} | {"k=1"}
+    assert set(Store(path, "squares").lines()) == {"k=0"} | {"k=1"}
     path.write_text("{}\n" + text, encoding="utf-8")
     with pytest.raises(DataError, match=r"rows\.jsonl.*1.*is no line of a study"):
-        Store(path).lines()
+        Store(path, "squares").lines()
+
+
+def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / PAGE).write_text("my own page", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"README\.md that is none of a study"):
+        run(made(), tmp_path)
+    folder = tmp_path / "squares"
+    Store(folder / ROWS, "circles").add(Unit({"k": 1}), [], 0.0)
+    with pytest.raises(DataError, match="is of the study 'circles'"):
+        run(made(), folder)
+    run(get_study("aytug"), tmp_path / "aytug", time_limit=0.0)
+    Store(tmp_path / "aytug" / ROWS, "aytug").add(get_study("aytug").units()[0], [], 0.0)
+    with pytest.raises(UsageError, match="is no index of studies"):
+        index.write_index(tmp_path)
 
 
 def test_the_store_keeps_plain_numbers(tmp_path: Path) -> None:
     row = {"a": np.float64(1 / 3), "b": np.arange(2), "c": np.nan, "d": True, "e": np.int64(7), "f": "x,y"}
-    line = Store(tmp_path / "new" / ROWS).add(Unit({"k": 1}), [row], 0.5)
+    line = Store(tmp_path / "new" / ROWS, "other").add(Unit({"k": 1}), [row], 0.5)
     assert line["rows"] == [{"k": 1, "a": 0.3333333333, "b": [0, 1], "c": None, "d": True, "e": 7, "f": "x,y"}]
     assert json.loads((tmp_path / "new" / ROWS).read_text(encoding="utf-8")) == line
     assert as_csv(line["rows"]) == 'k,a,b,c,d,e,f\n1,0.3333333333,0 1,,True,7,"x,y"\n'
@@ -162,6 +181,33 @@ def test_error_and_f1_are_those_of_scikit_learn() -> None:
     assert error(linear, X, y) == pytest.approx(np.mean(called != y))
     assert f1(linear, X, y) == pytest.approx(f1_score(y, called))
     assert f1(Linear(np.array([0]), np.array([0.0]), -1.0, 1.0), X, -np.ones(40)) == 0.0
+
+
+def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
+    data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
+    fit = driven(mipfs.Problem(data, M=2, C=0.5), "branch")
+    assert objective(data, fit.linear, 0.5) == pytest.approx(fit.facts["objective"], rel=1e-6)
+    assert fit.facts["proven"]
+    assert fit.linear.ids.size == 2
+
+
+def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
+    data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
+    best = {}
+    for name in CHOOSERS:
+        found = tried(name, data, [2, 3], [0.1], 1000)
+        sizes = {place[0] for place in found}
+        assert sizes == ({2, 3} if name != "all features" else {30})
+        for (M, C), (ids, facts) in found.items():
+            assert 0 < np.unique(ids).size == ids.size <= M
+            assert facts["seconds"] >= 0.0
+            if M == 3:
+                best[name] = objective(data, plain_svm(data, ids, C, True, "hinge"), C)
+    assert best["exact"] <= min(best.values()) + 1e-4 * best["exact"]
+    # one feature after the other: the first is the one of the largest score at the constant classifier
+    assert set(tried("forward", data, [2], [0.1], 1)[2, 0.1][0]) <= set(
+        tried("forward", data, [3], [0.1], 1)[3, 0.1][0]
+    )
 
 
 def test_a_block_that_only_a_page_shows_leaves_no_trace_in_markdown() -> None:
