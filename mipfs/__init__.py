@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.lab.sketch.front import preselect
     from mipfs.lab.studies.bench import Bench, bench
+    from mipfs.lab.studies.calibration import calibrate
     from mipfs.lab.studies.ladder import Comparison, compare
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.lab.studies.walk import path
@@ -75,6 +76,7 @@ __all__ = [
     "StopReason",
     "UsageError",
     "bench",
+    "calibrate",
     "compare",
     "path",
     "preselect",
@@ -117,6 +119,7 @@ _HOME = {
     "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
     "bench": "mipfs.lab.studies.bench",
+    "calibrate": "mipfs.lab.studies.calibration",
     "compare": "mipfs.lab.studies.ladder",
     "path": "mipfs.lab.studies.walk",
     "preselect": "mipfs.lab.sketch.front",

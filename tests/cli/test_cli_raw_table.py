@@ -133,3 +133,34 @@ def test_bad_recipes_in_one_line(cli: Cli, raw: Path, options: tuple[str, ...], 
     assert found.code == 2
     assert message in found.err
     assert len(found.err.splitlines()) == 1
+
+
+def test_probabilities_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    asked = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "--json", saved)
+    assert cli(*asked).code == 0
+    refused = cli("predict", saved, raw, "--probability")
+    assert refused.code == 2
+    assert "the loss 'hinge' says no probabilities: solve with --calibrate 5" in refused.err
+    assert "Brier" not in cli("evaluate", saved, raw).out
+    assert cli(*asked, "--calibrate", "200").code == 2
+    assert cli(*asked, "--calibrate", "3").code == 0
+    printed = cli("predict", saved, raw, "--probability", "--scores")
+    lines = printed.out.splitlines()
+    assert lines[0] == "label,score,probability of yes"
+    table_ = [line.split(",") for line in lines[1:]]
+    assert all((label == "yes") == (float(score) > 0) for label, score, _ in table_)
+    order = np.argsort([float(score) for _, score, _ in table_])
+    assert np.all(np.diff(np.array([float(p) for *_, p in table_])[order]) >= 0)
+    assert cli("predict", saved, raw).out.split() == [label for label, *_ in table_]
+    document = json.loads(cli("predict", saved, raw, "--probability", "--json", "-").out)
+    assert document["probabilities"] == [float(p) for *_, p in table_]
+    shown = cli("evaluate", saved, raw).out
+    for name in ("area under ROC", "average precision", "Brier score"):
+        assert name in shown
+    checked = cli("verify", saved, raw)
+    assert checked.code == 0
+    assert "the probabilities, which are estimated" in checked.out
+    logistic = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "-p", "loss=logistic", "--json", saved)
+    assert cli(*logistic).code == 0
+    assert cli("predict", saved, raw, "--probability").code == 0
