@@ -317,3 +317,14 @@ def test_what_the_rungs_say_is_settled_between_them() -> None:
     assert (none.value, none.gap, none.status) == (5.0, np.inf, "solved")
     above = ladder.settled([climbed("exact", 10.0 * (1 + 1e-13), 10.0, solved="optimal")], 10.0, problem)[0]
     assert (above.value, above.status) == (10.0, "optimal"), "round-off is no contradiction, and no bound is above"
+
+
+def test_the_ladder_as_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    found = mipfs.compare(make(0, M=2), rungs=["plain", "big-m", "exact"])
+    frame = found.to_frame()
+    assert frame["name"].tolist() == ["plain", "big-m", "exact"]
+    for rung, row in zip(found.ladder, frame.to_dict("records"), strict=True):
+        value = row["value"]
+        assert value == rung.value if np.isfinite(rung.value) else np.isnan(value)
+        assert row["status"] == rung.status
