@@ -321,10 +321,12 @@ def test_what_the_rungs_say_is_settled_between_them() -> None:
 
 def test_the_ladder_as_a_data_frame() -> None:
     pytest.importorskip("pandas")
-    found = mipfs.compare(make(0, M=2), rungs=["plain", "big-m", "exact"])
-    frame = found.to_frame()
-    assert frame["name"].tolist() == ["plain", "big-m", "exact"]
-    for rung, row in zip(found.ladder, frame.to_dict("records"), strict=True):
-        value = row["value"]
-        assert value == rung.value if np.isfinite(rung.value) else np.isnan(value)
-        assert row["status"] == rung.status
+    rungs = (
+        ladder.Rung("plain", True, 1.5, 0.25, 0.1, {"variables": 3}, "solved"),
+        ladder.Rung("big-m", True, -np.inf, np.inf, 0.0, None, "skipped: no box"),
+    )
+    frame = ladder.Comparison({"M": 2}, 2.0, ("x1",), rungs).to_frame()
+    assert frame["name"].tolist() == ["plain", "big-m"]
+    assert frame["value"].tolist()[0] == 1.5
+    assert frame[["value", "gap"]].isna().to_numpy().tolist() == [[False, False], [True, True]]
+    assert frame["status"].tolist() == ["solved", "skipped: no box"]
