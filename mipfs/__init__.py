@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench, bench
     from mipfs.lab.studies.calibration import calibrate
     from mipfs.lab.studies.ladder import Comparison, compare
+    from mipfs.lab.studies.selection_stability import SelectionStability, stability
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.lab.studies.walk import path
     from mipfs.problem import Problem
@@ -70,6 +71,7 @@ __all__ = [
     "Result",
     "Row",
     "RowError",
+    "SelectionStability",
     "Session",
     "SolutionPath",
     "Status",
@@ -83,6 +85,7 @@ __all__ = [
     "problem_of",
     "read",
     "solve",
+    "stability",
     "start",
     "verify",
 ]
@@ -113,6 +116,7 @@ _HOME = {
     "Result": "mipfs.result.result",
     "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
+    "SelectionStability": "mipfs.lab.studies.selection_stability",
     "Session": "mipfs.drivers.session",
     "SolutionPath": "mipfs.lab.studies.solution_path",
     "Status": "mipfs.result.result",
@@ -126,6 +130,7 @@ _HOME = {
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
+    "stability": "mipfs.lab.studies.selection_stability",
     "start": "mipfs.drivers",
     "verify": "mipfs.result.sidecar",
 }

@@ -22,6 +22,7 @@ from mipfs.cli.predict import predict
 from mipfs.cli.report import report
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
+from mipfs.cli.stability import stability
 from mipfs.cli.verify import verify
 
 # Plain help keeps rich out of `mipfs --help`, which then starts at once.
@@ -38,6 +39,7 @@ for function in (
         compare,
         path,
         bench,
+        stability,
         sketch,
         models,
         baselines,

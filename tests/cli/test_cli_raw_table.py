@@ -164,3 +164,20 @@ def test_probabilities_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) 
     logistic = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "-p", "loss=logistic", "--json", saved)
     assert cli(*logistic).code == 0
     assert cli("predict", saved, raw, "--probability").code == 0
+
+
+def test_stability_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved, page = tmp_path / "s.json", tmp_path / "s.html"
+    asked = ("stability", raw, *ASKED, *RECIPE, "--M", "2", "--C", "0.1")
+    done = cli(*asked, "--draws", "4", "--json", saved, "--report", page)
+    assert done.code == 0, done.err
+    assert "How often a draw selects it" in done.out
+    document = json.loads(saved.read_text())
+    assert document["draws"] == 4
+    assert document["params"]["M"] == 2
+    assert "How often a draw selects it" in page.read_text()
+    for options, message in ((("--draws", "1"), "draws = 1"), (("--share", "2"), "share = 2"), (("-p", "x=1"), "'x'")):
+        refused = cli(*asked, *options)
+        assert refused.code == 2
+        assert message in refused.err
+        assert len(refused.err.splitlines()) == 1
