@@ -274,6 +274,7 @@ class Problem(Weighted):
             atoms=atoms,
             regulariser=self.regulariser if self.weight_bounds else self.regulariser.at(ids),
             weight_bounds={name: ends for name, ends in (self.weight_bounds or {}).items() if name in names},
+            class_weight=self.class_weights_on(atoms.data),
             M=None if self.M is None else min(self.M, ids.size),
             lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
             rows=rows,
