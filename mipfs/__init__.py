@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.lab.sketch.front import preselect
     from mipfs.lab.studies.bench import Bench, bench
+    from mipfs.lab.studies.calibration import calibrate
     from mipfs.lab.studies.ladder import Comparison, compare
+    from mipfs.lab.studies.selection_stability import SelectionStability, stability
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.lab.studies.walk import path
     from mipfs.problem import Problem
@@ -69,18 +71,21 @@ __all__ = [
     "Result",
     "Row",
     "RowError",
+    "SelectionStability",
     "Session",
     "SolutionPath",
     "Status",
     "StopReason",
     "UsageError",
     "bench",
+    "calibrate",
     "compare",
     "path",
     "preselect",
     "problem_of",
     "read",
     "solve",
+    "stability",
     "start",
     "verify",
 ]
@@ -111,18 +116,21 @@ _HOME = {
     "Result": "mipfs.result.result",
     "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
+    "SelectionStability": "mipfs.lab.studies.selection_stability",
     "Session": "mipfs.drivers.session",
     "SolutionPath": "mipfs.lab.studies.solution_path",
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
     "bench": "mipfs.lab.studies.bench",
+    "calibrate": "mipfs.lab.studies.calibration",
     "compare": "mipfs.lab.studies.ladder",
     "path": "mipfs.lab.studies.walk",
     "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
+    "stability": "mipfs.lab.studies.selection_stability",
     "start": "mipfs.drivers",
     "verify": "mipfs.result.sidecar",
 }

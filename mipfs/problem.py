@@ -27,11 +27,12 @@ from mipfs.data.instance import Instance, nearest
 from mipfs.data.ranges import check_C, check_M, penalties
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
-from mipfs.losses import get_loss, loss_of
+from mipfs.losses import LOSSES, get_loss, loss_of
 from mipfs.losses.evaluated import Weights, evaluated
 from mipfs.measures.asked import check_asked
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, shown
+from mipfs.plumbing.registry import entered
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Bounds, check_atoms
@@ -144,6 +145,7 @@ class Problem(Weighted):
         check_fields(
             self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation", "derived"
         )
+        entered("mipfs.losses", self.loss, LOSSES)
         get_loss(self.loss)
         source = self._take_atoms()
         self._take_regulariser(source)
@@ -272,6 +274,7 @@ class Problem(Weighted):
             atoms=atoms,
             regulariser=self.regulariser if self.weight_bounds else self.regulariser.at(ids),
             weight_bounds={name: ends for name, ends in (self.weight_bounds or {}).items() if name in names},
+            class_weight=self.class_weights_on(atoms.data),
             M=None if self.M is None else min(self.M, ids.size),
             lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
             rows=rows,

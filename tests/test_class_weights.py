@@ -118,3 +118,20 @@ def test_a_measure_has_none_and_problems_keep_them() -> None:
         with pytest.raises(DataError, match="'params' cannot be"):
             Result.from_json(text)
     assert "class weights" in result.summary()
+
+
+@pytest.mark.parametrize("given", ["balanced", {"bad": 3.3}])
+def test_parts_of_a_problem_have_the_same_weights(given: Any) -> None:
+    """To the last digit, or a bound of the part would be one of another problem."""
+    data = rare(sample_weight=np.random.default_rng(2).uniform(0.1, 3.0, 80))
+    problem = mipfs.Problem(data, M=2, class_weight=given)
+    ids = np.array([0, 1, 3])
+    np.testing.assert_array_equal(problem.restricted(ids).c_i, problem.c_i)
+    half = data.part(np.arange(0, 80, 2))
+    fewer = problem.restricted(ids, problem.atoms.restricted(ids, half.only(ids)))
+    assert fewer.class_weights == problem.class_weights
+    for driver in ("kelley", "conic"):
+        lower = mipfs.solve(problem, driver, time_limit=20)
+        exact = mipfs.solve(problem)
+        assert lower.bound <= exact.objective * (1 + 1e-9)
+        assert mipfs.verify(lower, data).accepted

@@ -317,3 +317,16 @@ def test_what_the_rungs_say_is_settled_between_them() -> None:
     assert (none.value, none.gap, none.status) == (5.0, np.inf, "solved")
     above = ladder.settled([climbed("exact", 10.0 * (1 + 1e-13), 10.0, solved="optimal")], 10.0, problem)[0]
     assert (above.value, above.status) == (10.0, "optimal"), "round-off is no contradiction, and no bound is above"
+
+
+def test_the_ladder_as_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    rungs = (
+        ladder.Rung("plain", True, 1.5, 0.25, 0.1, {"variables": 3}, "solved"),
+        ladder.Rung("big-m", True, -np.inf, np.inf, 0.0, None, "skipped: no box"),
+    )
+    frame = ladder.Comparison({"M": 2}, 2.0, ("x1",), rungs).to_frame()
+    assert frame["name"].tolist() == ["plain", "big-m"]
+    assert frame["value"].tolist()[0] == 1.5
+    assert frame[["value", "gap"]].isna().to_numpy().tolist() == [[False, False], [True, True]]
+    assert frame["status"].tolist() == ["solved", "skipped: no box"]

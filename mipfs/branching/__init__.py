@@ -11,6 +11,7 @@ from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
+from mipfs.plumbing.registry import entered
 
 RULES = {
     "largest-weight": "mipfs.branching.largest_weight",
@@ -25,6 +26,7 @@ def check_rule(name: str) -> None:
     ------
     UsageError
     """
+    entered("mipfs.branching", name, RULES)
     if name not in RULES:
         raise UsageError(f"branching = {shown(name)} is not known; it is one of {', '.join(RULES)}")
 

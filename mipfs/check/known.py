@@ -15,7 +15,7 @@ def _names(text: str) -> frozenset[str]:
 RESULT = _names(
     "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
-    "extra near_optimal atoms read command settings"
+    "extra near_optimal atoms read command settings calibration"
 )
 PARAMS = _names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "

@@ -58,6 +58,7 @@ NEVER = {
     "trace": "the history of the run (driver, command, trace, counters, seconds, settings, stop reason, versions)",
     "validated": "the classifier of lowest validation error",
     "conflict": "that the conflicting rows are a smallest set",
+    "calibration": "the probabilities, which are estimated",
 }
 """What stands in a result and is not checked."""
 

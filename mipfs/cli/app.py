@@ -25,6 +25,7 @@ from mipfs.cli.report import report
 from mipfs.cli.resume import resume
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
+from mipfs.cli.stability import stability
 from mipfs.cli.study import study
 from mipfs.cli.verify import verify
 
@@ -44,6 +45,7 @@ for function in (
         path,
         bench,
         study,
+        stability,
         sketch,
         bags,
         models,

@@ -21,7 +21,7 @@ def evaluate(
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
-    """Print accuracy, confusion, precision, recall, F1."""
+    """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.lab.studies import point_files
     from mipfs.result.score import score
@@ -58,8 +58,9 @@ def labelled(result: Result, path: str, label: str | None) -> Instance:
 
 def _show(document: dict[str, Any]) -> None:
     from mipfs.cli.text import show_pairs, show_table
+    from mipfs.result.score import SCORES
 
-    names = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
+    names = [name for name in SCORES if name in document]
     values = [(name, "undefined" if document[name] is None else f"{document[name]:.4f}") for name in names]
     if "measure" in document:
         found = document["measure"]
@@ -67,7 +68,7 @@ def _show(document: dict[str, Any]) -> None:
     values = list(dict(values).items())  # F1 once
     negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
     head = [("samples", str(document["n_samples"])), ("positive class", positive)]
-    show_pairs([*head, *((n.replace("_", " "), v) for n, v in values)])
+    show_pairs([*head, *((SCORES.get(n, n), v) for n, v in values)])
     cells = {name: str(count) for name, count in document["confusion"].items()}
     show_table(
         ("", f"predicted {negative}", f"predicted {positive}"),

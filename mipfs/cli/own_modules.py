@@ -16,9 +16,14 @@ from mipfs.errors import UsageError
 Module = Annotated[
     list[str] | None,
     typer.Option(
-        "--module", metavar="FILE.py", help="A loss, a regulariser or a branching rule of your own, or a module's name."
+        "--module",
+        metavar="FILE.py",
+        help="A loss, a regulariser or a branching rule: a file, a module's name, or a plugin's.",
     ),
 ]
+
+GROUPS = ("mipfs.losses", "mipfs.regularisers", "mipfs.branching")
+"""Groups of entry points in which packages offer them, each the name of a module."""
 
 
 def files_of(given: Sequence[str] | None) -> list[str]:
@@ -36,11 +41,12 @@ def enter(given: Sequence[str]) -> None:
     """
     from mipfs.branching import RULES
     from mipfs.losses import LOSSES
+    from mipfs.plumbing.registry import offered
     from mipfs.plumbing.user_file import imported
     from mipfs.regularisers import REGULARISERS
 
     for text in given:
-        module = imported(text)
+        module = imported(offered(GROUPS, text) or text)
         for what, table in (("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES)):
             if not hasattr(module, what):
                 continue

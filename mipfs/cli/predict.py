@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import sys
+from typing import Annotated
+
+import typer
+
 from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
 
 
@@ -11,30 +17,47 @@ def predict(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Print f(x) beside each label, as CSV.")] = False,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Print the probability of the positive class beside each label, too.")
+    ] = False,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
-    """Print the predicted labels, one per line.
+    """Print the predicted labels, one per line; with scores or probabilities a table, as CSV.
 
     Labels in DATA are not looked at, and need not be there.
     """
     from mipfs.cli.output import check_target, write_json
+    from mipfs.data.instance import Labels
     from mipfs.lab.studies import point_files
     from mipfs.readers import read_new
     from mipfs.report.visible import visible
     from mipfs.result.prediction import inputs
+    from mipfs.result.probability import probabilities
 
     check_target(json, point_files.split(result_file)[0], data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     result = point_files.load(result_file)
-    (names, n_features), remembered = inputs(result), result.label_column
+    used, n_features = inputs(result)
     data = read_new(
-        data_file, names=names, n_features=n_features, label=label, remembered=remembered, recipe=result.recipe
+        data_file, names=used, n_features=n_features, label=label, remembered=result.label_column, recipe=result.recipe
     )
-    labels = result.predict(data).tolist()
+    values = result.decision_function(data)
+    labels = Labels(**result.labels).of(values).tolist()
+    columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
+    if probability:
+        columns["probabilities"] = probabilities(result, values).tolist()
     if json is not None:
-        write_json({"schema": 1, "labels": labels}, json)
-    if json != "-" and not quiet:
+        write_json({"schema": 1, "labels": labels, **columns}, json)
+    if json == "-" or quiet:
+        return 0
+    if not columns:
         print("\n".join(visible(str(label)) for label in labels))
+        return 0
+    names = {"scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
+    write = csv.writer(sys.stdout, lineterminator="\n")
+    write.writerow(["label", *(names[name] for name in columns)])
+    write.writerows([visible(str(label)), *rest] for label, *rest in zip(labels, *columns.values(), strict=True))
     return 0

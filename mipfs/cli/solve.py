@@ -41,6 +41,7 @@ from mipfs.errors import UsageError
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.problem import Problem
+    from mipfs.result.result import Result
 
 
 def solve(
@@ -119,6 +120,10 @@ def solve(
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
     ] = None,
+    calibrate: Annotated[
+        int | None,
+        typer.Option("--calibrate", metavar="K", help="Estimate probabilities by K folds, for predict --probability."),
+    ] = None,
     module: Module = None,
     scale: Scale = None,
     label: Label = None,
@@ -164,7 +169,7 @@ def solve(
         declared = of_problem(declared, problem)
     if (within := bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)) is not problem:
         problem, declared = within, of_problem(declared, within)
-    _check_made(problem, validation, preselect)
+    _check_made(problem, validation, preselect, calibrate)
     given = {
         "gap": gap,
         "seed": seed,
@@ -190,6 +195,8 @@ def solve(
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
             kept: dict[str, Any] = {"checkpoint": _keeper(checkpoint), "resume": resume}
             result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options, **where)
+            if calibrate is not None and result.has_classifier:
+                result = _calibrated(problem, result, calibrate, options)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
@@ -203,6 +210,19 @@ def _keeper(checkpoint: str | None) -> Any:
     return None if checkpoint is None else Keeper(checkpoint, began=Began(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
+def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[str, Any]) -> Result:
+    """The result with a calibration; without one, and with a word, where a fold has no classifier or at Ctrl-C."""
+    from mipfs.cli.errors import complain
+    from mipfs.lab.studies.calibration import calibrate
+
+    given = {name: options[name] for name in ("gap", "seed", "time_limit") if name in options}
+    try:
+        return calibrate(problem, result, folds=folds, **given)
+    except (UsageError, KeyboardInterrupt) as error:
+        complain(f"no calibration: {str(error) or 'interrupted'}", "warning")
+        return result
+
+
 def with_lp_rows(problem: Problem, path: str) -> Problem:
     """The problem with the rows of an LP file on top of its own."""
     from mipfs.readers.lp_rows import read_rows
@@ -211,8 +231,12 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
 
 
-def _check_made(problem: Problem, validation: str | None, preselect: str | None) -> None:
-    """Refuse what needs the columns of single features, where others are selected."""
+def _check_made(problem: Problem, validation: str | None, preselect: str | None, calibrate: int | None) -> None:
+    """Refuse what needs the columns of single features, where others are selected, and folds out of their range."""
+    if calibrate is not None:
+        from mipfs.lab.studies.folds import check_folds
+
+        check_folds(problem.data, calibrate)
     for option, given in (("--validation", validation), ("--preselect", preselect)):
         if given is not None and not problem.data.block().is_stored:
             raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")

@@ -96,6 +96,11 @@ class Weighted:
         """The weights of the classes -1 and +1; None where nobody asked for any."""
         return of_classes(self.class_weight, self.data)
 
+    def class_weights_on(self, data: Any) -> dict[Any, float]:
+        """Their numbers by the labels of other data, which may call the classes otherwise."""
+        found = self.class_weights
+        return {} if found is None else {data.labels.negative: found[0], data.labels.positive: found[1]}
+
     @property
     def sample_weight(self) -> Array:
         """Class weight times sample weight, (n,)."""

@@ -193,14 +193,10 @@ class Prepared:
         return [stated.encode(), *(one.rows.astype(np.int64) for one in found)]
 
     def part(self, rows: Integers) -> Prepared:
-        """It, of some rows, in their new order."""
-        place = {int(row): k for k, row in enumerate(rows)}
+        """It, of some rows, in their new order; one that stands there twice counts twice."""
+        missing = (np.flatnonzero(np.isin(rows, one.rows)).astype(np.int64) for one in self.filled)
         return replace(
-            self,
-            filled=tuple(
-                replace(one, rows=np.array(sorted(place[r] for r in one.rows.tolist() if r in place), dtype=np.int64))
-                for one in self.filled
-            ),
+            self, filled=tuple(replace(one, rows=places) for one, places in zip(self.filled, missing, strict=True))
         )
 
     def refilled(self, X: Any, index: Mapping[str, int], fit: Integers) -> Any:
@@ -208,17 +204,13 @@ class Prepared:
         changed = [one for one in self.filled if one.rows.size and one.is_fitted]
         if not changed:
             return X
-        n = X.shape[0]
         ids = np.array([index[name] for one in changed for name in one.features], dtype=np.int64)
         held = X[:, ids].toarray() if sparse.issparse(X) else np.array(X[:, ids])
-        inside = np.zeros(n, dtype=bool)
-        inside[fit] = True
         start = 0
         for one in changed:
             span = slice(start, start + len(one.features))
             start = span.stop
-            known = inside.copy()
-            known[one.rows] = False
+            known = fit[~np.isin(fit, one.rows)]
             held[one.rows, span] = _fill_of(held[known, span], one)
         if not sparse.issparse(X):
             found = np.array(X, order="F")

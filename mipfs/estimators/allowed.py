@@ -78,6 +78,11 @@ def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, int])
     return name
 
 
+def named(given: Any, names: Sequence[str], what: str = "start") -> tuple[str, ...] | None:
+    """Names or positions as names; None where none are given."""
+    return None if given is None else _named(given, what, names, {name: j for j, name in enumerate(names)})
+
+
 def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> tuple[str, ...]:
     if given is None:
         return ()

@@ -7,10 +7,11 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -21,11 +22,17 @@ from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
+from mipfs.estimators.probable import Probable
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.estimators.words import encoded, groups_of, learned
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
+from mipfs.result.sidecar import verify
+
+if TYPE_CHECKING:
+    from mipfs.check.tree import Report
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""
@@ -63,6 +70,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     forced_out: Any
     cost: Any
     budget: Any
+    result_: Any
 
     def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names` are allowed."""
@@ -107,24 +115,77 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
         """
+        with scikit_errors():
+            self._words = learned(X)
+            X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
             check_parameters(self)
-            instances = binary_instances(
-                X,
-                codes,
-                self.classes_,
-                scale=self.scale,
-                sample_weight=sample_weight,
-                class_weight=self.class_weight,
-                feature_names=None if names is None else [str(name) for name in names],
-            )
+            instances = self._instances(X, codes, sample_weight)
             self._remember(instances[0])
-            self._keep(list(map(self._fit_binary, self._prepared(instances))))
+            self._keep(list(map(self._fit_binary, instances)))
+            self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight)
         return self
+
+    def _instances(self, X: Any, codes: Any, sample_weight: Any) -> list[Instance]:
+        """The data of the binary problems, of a matrix that was validated."""
+        names = getattr(self, "feature_names_in_", None)
+        found = binary_instances(
+            X,
+            codes,
+            self.classes_,
+            scale=self.scale,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            feature_names=None if names is None else [str(name) for name in names],
+        )
+        groups = groups_of(self._words)
+        return self._prepared([replace(one, groups=groups) for one in found] if groups else found)
+
+    def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
+        """Keep what probabilities need, where there are any."""
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns of X; of a data frame with columns of words their features ``column=word``."""
+        check_is_fitted(self)
+        with scikit_errors():
+            X = encoded(X, self._words)
+        return super().transform(X)
+
+    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Report | list[Report]:
+        """Check what was fitted against the data that it was fitted on, as `mipfs.verify` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were given to `fit`
+
+        Returns
+        -------
+        mipfs.check.tree.Report, or one for each class where there are more than two
+            ``accepted``, ``reason``, ``bound``, ``objective``, the ``statement`` that was checked, and more.
+
+        Raises
+        ------
+        ValueError
+            Labels that were not there in `fit`, or nothing that could be checked: a baseline proves nothing.
+        """
+        check_is_fitted(self)
+        with scikit_errors():
+            if not hasattr(self, "result_"):
+                raise ValueError(f"{type(self).__name__} proves nothing, so there is nothing to verify")
+            results = self.result_ if isinstance(self.result_, list) else [self.result_]
+            X = encoded(X, self._words)
+            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F", reset=False)
+            codes = np.searchsorted(self.classes_, y)
+            known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
+            if not np.all(known):
+                raise ValueError(f"y holds {y[~known].tolist()[0]!r}, which is none of classes_")
+            instances = self._instances(X, codes, sample_weight)
+            reports = [verify(result, data) for result, data in zip(results, instances, strict=True)]
+        return reports[0] if len(reports) == 1 else reports
 
     def _remember(self, data: Instance) -> None:
         """Keep what a prediction needs of the training data."""
@@ -146,7 +207,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class Classifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
+class Classifier(Probable, ClassifierMixin, SupportSelector):  # type: ignore[misc]
     """Base of the classifiers: f > 0 stands for the second of two classes, the largest f for one of more."""
 
     def _keep(self, fits: list[Any]) -> None:
@@ -169,6 +230,8 @@ class Classifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
         (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
         """
         check_is_fitted(self)
+        with scikit_errors():
+            X = encoded(X, self._words)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         values = self._values(X)
         return values[:, 0] if self.classes_.size == 2 else values
@@ -217,6 +280,15 @@ class LinearClassifier(Classifier):
             shift, scale = self._shift[used], self._scale[used]
             values[:, k] = decision(X[:, used], coef[used], float(self.intercept_[k]), shift, scale)
         return values
+
+
+def _named(X: Any, names: Any) -> Any:
+    """A validated matrix as the data frame that it was, where it is dense."""
+    if sparse.issparse(X):
+        return X
+    import pandas
+
+    return pandas.DataFrame(X, columns=names)
 
 
 def stacked(rows: list[Array]) -> Array:

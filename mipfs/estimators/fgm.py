@@ -70,6 +70,8 @@ class FGMClassifier(RelaxationClassifier):
         Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
     monotonic_cst, positive
         Signs of the weights, as those of `FSPClassifier`.
+    probability : bool, default False
+        Whether `predict_proba` is calibrated on the scores of five folds, five fits more; the logistic loss needs none.
 
     Attributes
     ----------
@@ -127,6 +129,7 @@ class FGMClassifier(RelaxationClassifier):
         atom_options: Mapping[str, Any] | None = None,
         monotonic_cst: Any = None,
         positive: bool = False,
+        probability: bool = False,
     ) -> None:
         take(self, locals())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mipfs.data.instance import Instance
+from mipfs.estimators.allowed import named
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
 from mipfs.estimators.base import at_most, solved
 from mipfs.estimators.samples import take
@@ -64,6 +65,13 @@ class FSPClassifier(AtomClassifier):
         features and two classes.
     positive : bool, default False
         Whether no weight is below 0.
+    probability : bool, default False
+        Whether `predict_proba` is calibrated on the scores of five folds, five fits more; the logistic loss needs none.
+    pool_gap, pool_size : float in [0, 1) and int, or None, default None
+        Find all supports within this relative gap of the optimum, the best `pool_size` supports, or with both the
+        best of those: ``result_.near_optimal``.
+    start : sequence of names or 0-based positions, or None, default None
+        A selection to begin from.
 
     Attributes
     ----------
@@ -115,6 +123,10 @@ class FSPClassifier(AtomClassifier):
         atom_options: Mapping[str, Any] | None = None,
         monotonic_cst: Any = None,
         positive: bool = False,
+        probability: bool = False,
+        pool_gap: float | None = None,
+        pool_size: int | None = None,
+        start: Sequence[str | int] | None = None,
     ) -> None:
         take(self, locals())
 
@@ -131,4 +143,7 @@ class FSPClassifier(AtomClassifier):
             weight_bounds=self._signs(data, atoms),
             **self._allowed(atoms.names),
         )
-        return fitted(problem, solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit), everything=False)
+        given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": named(self.start, atoms.names)}
+        options = {name: value for name, value in given.items() if value is not None}
+        found = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit, **options)
+        return fitted(problem, found, everything=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
+from importlib.metadata import entry_points
 from types import ModuleType
 
 from mipfs.errors import UsageError
@@ -30,3 +31,20 @@ def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
         hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(registry)}"
         raise UsageError(f"{kind} {shown(name)} is not known; {hint}")
     return importlib.import_module(registry[name])
+
+
+def entered(group: str, name: object, registry: MutableMapping[str, str]) -> None:
+    """Enter what installed packages offer under an unknown name: their entry points of a group.
+
+    An entry point names a module, ``huber = "my_package.huber"``; names that the registry has are left as they are.
+    """
+    if not isinstance(name, str) or name in registry:
+        return
+    for point in entry_points(group=group, name=name):
+        registry.setdefault(name, point.module)
+
+
+def offered(groups: Iterable[str], name: str) -> str | None:
+    """The module that an installed package offers under a name, in any of the groups; None where none does."""
+    found = (point.module for group in groups for point in entry_points(group=group, name=name))
+    return next(found, None)

@@ -22,6 +22,7 @@ from mipfs.report.frame import pandas_for
 from mipfs.report.visible import in_json
 from mipfs.result import result_json
 from mipfs.result.gap import relative_gap
+from mipfs.result.judged import Judged
 from mipfs.result.plotted import Plotted
 from mipfs.settings import DriverSettings
 
@@ -139,7 +140,7 @@ class Trace(tuple[Record, ...]):
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Plotted):
+class Result(Judged, Plotted):
     """What a driver returns.
 
     Attributes
@@ -176,6 +177,7 @@ class Result(Plotted):
     command : str or None, the command line that it came from, without where its outputs went
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
+    calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
@@ -219,6 +221,7 @@ class Result(Plotted):
     read: Mapping[str, Any] | None = None
     command: str | None = None
     settings: DriverSettings | None = field(default=None, repr=False)
+    calibration: Mapping[str, Any] | None = field(default=None, repr=False)
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)

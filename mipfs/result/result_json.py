@@ -246,6 +246,16 @@ def _read(value: Any) -> dict[str, Any]:
     return found
 
 
+def _calibration(value: Any) -> dict[str, Any]:
+    numbers = {"a": _number, "b": _number} if value["method"] == "sigmoid" else {"x": _numbers, "y": _numbers}
+    found = _record(method=_text, samples=_whole, folds=_whole, **numbers)(value)
+    _require(found["method"] in ("sigmoid", "isotonic"))
+    if found["method"] == "isotonic":
+        x, y = found["x"], found["y"]
+        _require(isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y) > 0 and list(x) == sorted(x))
+    return found
+
+
 def _settings(value: Any) -> DriverSettings | None:
     """The record in use; None where it is one of another version."""
     return restored(_record(record=_text)(value))
@@ -298,9 +308,10 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "read": _or_null(_read),
     "command": _or_null(_text),
     "settings": _or_null(_settings),
+    "calibration": _or_null(_calibration),
 }
 """The fields of schema 1, and what reads each."""
-LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings")
+LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings", "calibration")
 """Fields that are not in every JSON of schema 1."""
 
 

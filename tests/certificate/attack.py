@@ -248,7 +248,7 @@ def shape(rng: Rng, arrays: Arrays, _: Json) -> None:
     elif turn == 2:
         arrays[name] = np.concatenate([arrays[name], arrays[name]])
     elif turn == 3:
-        arrays[name] = arrays[name].astype(float)
+        arrays[name] = arrays[name].astype("S3" if arrays[name].dtype.kind == "S" else float)
     else:
         arrays[name] = arrays[name].reshape(-1)
 

@@ -133,3 +133,51 @@ def test_bad_recipes_in_one_line(cli: Cli, raw: Path, options: tuple[str, ...], 
     assert found.code == 2
     assert message in found.err
     assert len(found.err.splitlines()) == 1
+
+
+def test_probabilities_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    asked = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "--json", saved)
+    assert cli(*asked).code == 0
+    refused = cli("predict", saved, raw, "--probability")
+    assert refused.code == 2
+    assert "the loss 'hinge' says no probabilities: solve with --calibrate 5" in refused.err
+    assert "Brier" not in cli("evaluate", saved, raw).out
+    assert cli(*asked, "--calibrate", "200").code == 2
+    assert cli(*asked, "--calibrate", "3").code == 0
+    printed = cli("predict", saved, raw, "--probability", "--scores")
+    lines = printed.out.splitlines()
+    assert lines[0] == "label,score,probability of yes"
+    table_ = [line.split(",") for line in lines[1:]]
+    assert all((label == "yes") == (float(score) > 0) for label, score, _ in table_)
+    order = np.argsort([float(score) for _, score, _ in table_])
+    assert np.all(np.diff(np.array([float(p) for *_, p in table_])[order]) >= 0)
+    assert cli("predict", saved, raw).out.split() == [label for label, *_ in table_]
+    document = json.loads(cli("predict", saved, raw, "--probability", "--json", "-").out)
+    assert document["probabilities"] == [float(p) for *_, p in table_]
+    shown = cli("evaluate", saved, raw).out
+    for name in ("area under ROC", "average precision", "Brier score"):
+        assert name in shown
+    checked = cli("verify", saved, raw)
+    assert checked.code == 0
+    assert "the probabilities, which are estimated" in checked.out
+    logistic = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "-p", "loss=logistic", "--json", saved)
+    assert cli(*logistic).code == 0
+    assert cli("predict", saved, raw, "--probability").code == 0
+
+
+def test_stability_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved, page = tmp_path / "s.json", tmp_path / "s.html"
+    asked = ("stability", raw, *ASKED, *RECIPE, "--M", "2", "--C", "0.1")
+    done = cli(*asked, "--draws", "4", "--json", saved, "--report", page)
+    assert done.code == 0, done.err
+    assert "How often a draw selects it" in done.out
+    document = json.loads(saved.read_text())
+    assert document["draws"] == 4
+    assert document["params"]["M"] == 2
+    assert "How often a draw selects it" in page.read_text()
+    for options, message in ((("--draws", "1"), "draws = 1"), (("--share", "2"), "share = 2"), (("-p", "x=1"), "'x'")):
+        refused = cli(*asked, *options)
+        assert refused.code == 2
+        assert message in refused.err
+        assert len(refused.err.splitlines()) == 1

@@ -17,11 +17,11 @@ from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
 from mipfs.result.interactions import groups_of
 from mipfs.result.result import Result, Status
+from mipfs.result.score import SCORES
 from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
 
 Score = Mapping[str, Any]
 """What `mipfs.result.score.score` says of a result on other data."""
-SCORES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
 MOST_ROWS = 200
 """Rows of the problem that are written out."""
 
@@ -115,7 +115,7 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
     parts = []
     if score is not None:
         names = (str(score["labels"]["negative"]), str(score["labels"]["positive"]))
-        values = [(name.replace("_", " "), score[name]) for name in SCORES]
+        values = [(words, score[name]) for name, words in SCORES.items() if name in score]
         if "measure" in score:
             values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
         rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]

@@ -184,8 +184,9 @@ class Setting(Declared):
 
 
 def compared(data: Instance) -> Instance:
-    """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
-    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={})
+    """The data as every method gets it: no rows, forced features, penalties, bounds or class weights, which baselines
+    cannot keep."""
+    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, class_weight=None)
 
 
 def _plain(found: Any) -> Any:

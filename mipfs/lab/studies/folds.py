@@ -25,11 +25,13 @@ class Fold:
         Scaled anew, as the whole data was: nothing of the test part is in it.
     X : (m, p) test rows, on the scale that `train` takes for the user's
     y : (m,) ndarray of {-1.0, +1.0}
+    rows : (m,) positions of the test rows in the whole data
     """
 
     train: Instance
     X: Any
     y: npt.NDArray[np.float64]
+    rows: npt.NDArray[np.int64]
 
     def error(self, result: Result, problem: Problem) -> float:
         """The error of a result's classifier on the test rows, as validation counts it (`run.validation`)."""
@@ -50,18 +52,18 @@ def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
     UsageError
         `k` out of its range.
     """
-    return [fold(data, k, seed, number) for number in range(_checked(data, k))]
+    return [fold(data, k, seed, number) for number in range(check_folds(data, k))]
 
 
 def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
-    _checked(data, k)
+    check_folds(data, k)
     train, test = _splits(data, k, seed)[number]
-    rows = data.refilled(train).block().values[test]  # missing values are what the training part says
-    return Fold(replace(data.part(train), groups=data.groups), rows, data.y[test])
+    X = data.refilled(train).block().values[test]  # missing values are what the training part says
+    return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test)
 
 
-def _checked(data: Instance, k: int) -> int:
+def check_folds(data: Instance, k: int) -> int:
     """The number of folds, which must be one."""
     least = int(min((data.y > 0).sum(), (data.y < 0).sum()))
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= least:

@@ -31,6 +31,7 @@ from mipfs.plumbing.declared import Seconds, declared
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
+from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
 from mipfs.report.visible import finite_or_none, in_json
 from mipfs.result.gap import relative_gap
@@ -126,6 +127,21 @@ class Comparison(Reported):
             if rung.name == name:
                 return rung
         raise KeyError(name)
+
+    def to_frame(self) -> Any:
+        """The ladder as a pandas data frame, a row for each rung; what was not earned is NaN.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        pandas = pandas_for("comparison.to_frame()")
+        rows = [dataclasses.asdict(rung) for rung in self.ladder]
+        frame = pandas.DataFrame(rows)
+        for name in ("value", "gap"):
+            frame[name] = frame[name].where(frame[name].abs() < math.inf)
+        return frame
 
     def document(self) -> dict[str, Any]:
         """``{schema, params, incumbent, ladder: [...]}``, schema 1; what was not earned is None.

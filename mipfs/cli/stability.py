@@ -1,0 +1,89 @@
+"""``mipfs stability``: how often a feature is selected on parts of the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mipfs.cli.options import (
+    DataFile,
+    Drop,
+    Impute,
+    Json,
+    Label,
+    Param,
+    ParamC,
+    ParamM,
+    Positive,
+    Quiet,
+    Report,
+    Scale,
+    Seed,
+    SubjectTo,
+    Types,
+    Use,
+    problem_parameters,
+    read_options,
+    recipe_options,
+    with_M_and_C,
+)
+
+
+def stability(
+    data_file: DataFile,
+    param: Param = None,
+    M: ParamM = None,
+    C: ParamC = None,
+    draws: Annotated[int, typer.Option("--draws", metavar="K", help="Parts of the samples to solve.")] = 50,
+    share: Annotated[
+        float, typer.Option("--share", metavar="S", help="Share of each class that a draw has, without replacement.")
+    ] = 0.5,
+    bootstrap: Annotated[
+        bool, typer.Option("--bootstrap", help="Draw as many samples as there are, with replacement.")
+    ] = False,
+    driver: Annotated[str | None, typer.Option("--driver", metavar="NAME", help="The algorithm.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Stop every draw after S seconds.")
+    ] = None,
+    gap: Annotated[
+        float, typer.Option("--gap", metavar="GAP", help="Relative gap at which an answer counts as optimal.")
+    ] = 1e-4,
+    subject_to: SubjectTo = None,
+    scale: Scale = None,
+    label: Label = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
+    json: Json = None,
+    report: Report = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Solve a problem on many parts of its samples, and print how often each feature is selected."""
+    import mipfs
+    from mipfs import readers
+    from mipfs.cli.output import Targets, check_page, check_target, finish_study
+    from mipfs.cli.solve import with_lp_rows
+    from mipfs.plumbing.signals import held
+    from mipfs.report.progress import progress
+
+    params = problem_parameters(with_M_and_C(param, M, C), "stability")
+    recipe = recipe_options(drop, use, impute, types)
+    check_target(json, data_file, subject_to)
+    check_page(report, data_file, subject_to, outputs=(json,))
+    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
+    problem = mipfs.Problem(data, **params)
+    if subject_to is not None:
+        problem = with_lp_rows(problem, subject_to)
+    options: dict[str, Any] = {"gap": gap} | ({} if time_limit is None else {"time_limit": time_limit})
+    how: dict[str, Any] = {"draws": draws, "share": share, "bootstrap": bootstrap, "driver": driver, "seed": seed}
+    with held(deliver=False):
+        with progress("stability:", "draws", verbose=not quiet) as tell:
+            found = mipfs.stability(problem, **how, on_draw=tell, **options)
+        targets = Targets(json, report, f"Stability of the selection on {Path(data_file).name}", quiet)
+        conflict = found.whole.conflict or None
+        return finish_study(found, found.blocks, targets, conflict=conflict, nothing=not found.sets)

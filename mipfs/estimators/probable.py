@@ -1,0 +1,87 @@
+"""`predict_proba` of the classifiers: of the logistic loss by itself, of other losses by calibration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.metaestimators import available_if
+
+from mipfs.estimators.samples import class_weights, sample_weights
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.result.probability import calibrated, fitted, of_logistic
+from mipfs.result.result import Result
+
+FOLDS = 5
+"""Folds whose scores a calibration is fitted to."""
+
+
+def _says(model: Any) -> bool:
+    """Whether a classifier has probabilities: asks scikit-learn."""
+    if getattr(model, "loss", None) == "logistic" or bool(getattr(model, "probability", False)):
+        return True
+    raise AttributeError(
+        f"{type(model).__name__} with loss={getattr(model, 'loss', None)!r} has no predict_proba: give "
+        "loss='logistic', or probability=True where the classifier takes it"
+    )
+
+
+class Probable:
+    """What a classifier needs to say probabilities."""
+
+    classes_: Any
+    class_weight: Any
+    result_: Any
+
+    def _learn_probabilities(self, X: Any, y: Any, codes: Integers, sample_weight: Any) -> None:
+        """Keep the weights of the classes, and calibrate where that is asked for."""
+        weights = sample_weights(sample_weight, codes.size)
+        totals = np.bincount(codes, weights, self.classes_.size).astype(float)
+        self._weights: Array = class_weights(self.class_weight, self.classes_, totals)
+        self._calibrations: list[dict[str, Any]] = []
+        if not getattr(self, "probability", False) or getattr(self, "loss", None) == "logistic":
+            return
+        plain = clone(self).set_params(probability=False)
+        params = None if sample_weight is None else {"sample_weight": weights}
+        scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
+        columns = scores[:, None] if scores.ndim == 1 else scores
+        ones = [1] if scores.ndim == 1 else range(self.classes_.size)
+        given = None if sample_weight is None else weights
+        for k, scored in zip(ones, columns.T, strict=True):
+            self._calibrations.append(fitted(scored, np.where(codes == k, 1.0, -1.0), FOLDS, given))
+        found = getattr(self, "result_", None)
+        if isinstance(found, Result):
+            self.result_ = replace(found, calibration=self._calibrations[0])
+
+    @available_if(_says)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, an estimate that no proof covers.
+
+        Of the logistic loss from f itself, with the weights of the classes taken out; of other losses, where
+        ``probability=True`` was given, by scikit-learn's calibration on the scores of five folds.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+
+        Returns
+        -------
+        (n, K) ndarray, in the order of ``classes_``; rows add up to 1
+        """
+        values = np.asarray(self.decision_function(X))  # type: ignore[attr-defined]  # of the classifier that this is
+        columns = values[:, None] if values.ndim == 1 else values
+        if self._calibrations:
+            pairs = zip(self._calibrations, columns.T, strict=True)
+            found = np.stack([calibrated(one, scores) for one, scores in pairs], axis=1)
+            if found.shape[1] == 1:
+                return np.hstack([1.0 - found, found])
+        elif columns.shape[1] == 1:
+            one = of_logistic(columns, (float(self._weights[0]), float(self._weights[1])))
+            return np.hstack([1.0 - one, one])
+        else:  # of a class against the rest f says k P/Σ k_j P_j
+            found = of_logistic(columns, None) / self._weights
+        total = found.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / found.shape[1]))

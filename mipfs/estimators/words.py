@@ -1,0 +1,93 @@
+"""Data frames with columns of words, or of pandas's categories: a feature for each word, as `mipfs.read` makes them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import DataError, DataWarning, UsageError
+from mipfs.readers.columns import tells_rows_apart
+from mipfs.readers.frames import FRAME, as_words, column_values, is_frame
+
+Words = dict[str, tuple[str, ...]]
+
+
+def learned(X: Any) -> Words | None:
+    """The words of every column of words of a data frame, by its name; of one to be left out none; None without any.
+
+    Raises
+    ------
+    DataError
+        A value is missing, or a column mixes words and numbers.
+
+    Warns
+    -----
+    DataWarning
+        A column is left out, as its words tell rows apart.
+    """
+    if not is_frame(X):
+        return None
+    found: Words = {}
+    for k in _candidates(X):
+        name = str(X.columns[k])
+        values = column_values(X, k, name)
+        if values.dtype.kind == "f":
+            continue
+        words = tuple(str(word) for word in np.unique(values))
+        if tells_rows_apart(len(words), len(X)):
+            warnings.warn(
+                f"{FRAME}: column {name!r} holds {len(words)} different words in {len(X)} rows, such as {words[0]!r}, "
+                "as IDs and dates do, and is left out; drop it, or make numbers of it",
+                DataWarning,
+                stacklevel=4,
+            )
+            words = ()
+        found[name] = words
+    return found or None
+
+
+def _candidates(X: Any) -> list[int]:
+    """Places of the columns that may hold words."""
+    return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUST"]
+
+
+def encoded(X: Any, words: Words | None) -> Any:
+    """The frame with a column ``column=word`` of 0 and 1 for every word that was learned, in place of the column.
+
+    Raises
+    ------
+    UsageError
+        No such column, or a word that training did not see; of an array, which has no such columns.
+    """
+    if words is None or not is_frame(X):
+        return X
+    import pandas
+
+    names = [str(name) for name in X.columns]
+    if not any(name in names for name in words):
+        return X  # encoded already
+    columns: dict[str, Any] = {}
+    for k, name in enumerate(names):
+        if name not in words:
+            columns[name] = X.iloc[:, k].to_numpy()
+            continue
+        if not words[name]:
+            continue
+        found = as_words(column_values(X, k, name, mixed=True))
+        strange = np.flatnonzero(~np.isin(found, words[name]))
+        if strange.size:
+            raise UsageError(
+                f"column {name!r} is {str(found[strange[0]])!r}, a category that training did not see: it knows "
+                f"{', '.join(map(repr, words[name][:12]))}"
+            )
+        columns |= {f"{name}={word}": (found == word).astype(float) for word in words[name]}
+    if not columns:
+        raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
+    return pandas.DataFrame(columns, index=X.index)
+
+
+def groups_of(words: Words | None) -> dict[str, tuple[str, ...]]:
+    """The features of every column of words, a group."""
+    return {name: tuple(f"{name}={word}" for word in seen) for name, seen in (words or {}).items() if seen}

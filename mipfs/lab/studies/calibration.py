@@ -1,0 +1,64 @@
+"""Calibrated probabilities of one proven classifier: the map is fitted to scores of folds that were not trained on.
+
+It is scikit-learn's ``CalibratedClassifierCV(ensemble=False)``: the problem is solved on the training part of every
+fold, features selected anew, and the scores of the test parts say together what a score is worth. The classifier stays
+the one that was proven; its probabilities are an estimate, and no proof covers them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mipfs import drivers
+from mipfs.errors import UsageError
+from mipfs.lab.studies.folds import check_folds, fold
+from mipfs.plumbing.declared import Seed, declared
+from mipfs.result.probability import fitted
+from mipfs.result.result import Result, StopReason
+
+
+@declared
+def calibrate(model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, **options: Any) -> Result:
+    """The result with a calibration of its scores, for `Result.predict_proba`.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model of a formulation, or Formulation, that the result is of
+    result : Result
+    folds : int >= 2
+        Stratified folds, on each of which the problem is solved once more.
+    seed : int
+        Of the folds.
+    **options
+        Of the result's driver, such as ``time_limit`` in seconds for every fold, and ``gap``.
+
+    Raises
+    ------
+    UsageError
+        Another problem's result, one without a classifier, folds out of their range, or a fold without a classifier.
+    KeyboardInterrupt
+        Ctrl-C.
+    """
+    from mipfs.formulation import compile as compile_model
+
+    problem = compile_model(model)
+    if not result.has_classifier:
+        raise UsageError(f"there is no classifier to calibrate: the status is {result.status.name}")
+    if result.data_sha256 != problem.data.sha256 and result.atoms is None:
+        raise UsageError("the result is one of other data than the problem's; give the problem that was solved")
+    check_folds(problem.data, folds)
+    scores = np.full(problem.data.n_samples, np.nan)
+    for number in range(folds):
+        part = fold(problem.data, folds, seed, number)
+        found = drivers.solve(problem.replace(data=part.train), result.driver, seed=seed, **options)
+        if found.stop_reason is StopReason.INTERRUPTED:
+            raise KeyboardInterrupt
+        if not found.has_classifier:
+            raise UsageError(f"fold {number + 1} of {folds} has no classifier: {found.status.name}; give it more time")
+        scores[part.rows] = found.decision_function(part.X)
+    weight = problem.data.sample_weight
+    alike = bool(np.all(weight == weight[0]))
+    return replace(result, calibration=fitted(scores, problem.data.y, folds, None if alike else weight))
