@@ -368,9 +368,9 @@ NEEDED = names_in(
 )
 FIELDS = NEEDED | names_in(
     "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
-    "near_optimal atoms read command settings"
+    "near_optimal atoms read command settings calibration"
 )
-PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds")
+PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
 """C times a weight, and numbers of rows, are from its reciprocal to this."""
@@ -411,10 +411,10 @@ class Statement:
         self.y = [int(v) for v in data.y]
         self.C = number(params.get("C"), "C")
         need(self.C > 0, "C is not above 0")
-        products = [float(self.C) * w for w in data.weights]
+        products = [float(self.C) * w for w in self._weights(params.get("class_weight"))]
         inside = all(math.isfinite(c) and 1 / LARGEST <= c <= LARGEST for c in products)
         need(inside, "C times a weight is too small or large")
-        self.c = [Fraction(c) for c in products]  # fl(C · weight)
+        self.c = [Fraction(c) for c in products]  # fl(C · fl(class weight · weight))
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
         need(whole(document["n_features"], "n_features") == len(data.names), "n_features is not the width of the data")
@@ -425,6 +425,16 @@ class Statement:
         self._selection(params)
         self._rows()
         self._box(params.get("weight_bounds") or {})
+
+    def _weights(self, by_class):
+        """The weights of the samples, times those of their classes."""
+        if by_class is None:
+            return self.data.weights
+        low, high = (str(self.document["labels"][side]) for side in ("negative", "positive"))
+        need(isinstance(by_class, dict) and set(by_class) == {low, high}, "class weights are not those of both labels")
+        of = {-1: number(by_class[low], "a class weight"), 1: number(by_class[high], "a class weight")}
+        need(min(of.values()) > 0, "a class weight is not positive")
+        return [float(of[y]) * w for y, w in zip(self.y, self.data.weights, strict=True)]
 
     def _atoms(self, atoms):
         """Names, columns and squared scales of what is selected."""
@@ -1272,6 +1282,9 @@ def decline(document):
         raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
     if isinstance(atoms, dict) and atoms.get("made"):
         raise Declined("a kind that I do not carry: products or functions of features")
+    read = document.get("read")
+    if isinstance(read, dict) and read.get("recipe") is not None:
+        raise Declined("a kind that I do not carry: a raw table that a recipe prepares")
 
 
 def prove(stated, tree, status, bound):
