@@ -193,8 +193,8 @@ def solve(
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
-            kept: dict[str, Any] = {"checkpoint": _keeper(checkpoint), "resume": resume}
-            result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options, **where)
+            options |= {"checkpoint": _keeper(checkpoint), "resume": resume, "observers": observers}
+            result = drivers.solve(declared, driver=driver, **options, **where)
             if calibrate is not None and result.has_classifier:
                 result = _calibrated(problem, result, calibrate, options)
         result = dataclasses.replace(result, command=command_line())
