@@ -267,7 +267,7 @@ def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
         client.close()
 
 
-def _pool(given: Mapping[str, Any], driver: str | None) -> dict[str, Any]:
+def _pool(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
     """What is asked of a list, which the driver is to carry."""
     asked = {name: value for name, value in given.items() if value is not None}
     if asked:
