@@ -424,7 +424,7 @@ class Statement:
         self._scaling(arrays)
         self._selection(params)
         self._rows()
-        self._box(params.get("weight_bounds") or {})
+        self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
 
     def _atoms(self, atoms):
         """Names, columns and squared scales of what is selected."""
