@@ -87,7 +87,7 @@ class Capability:
             "a free bias" if problem.bias else "a missing bias": ("free" if problem.bias else "none") in self.bias,
             f"margin = {problem.margin!r}": problem.margin in self.margins,
             problem.term: problem.regulariser.name in self.regularisers,
-            "sample weights": self.weights or not np.any(problem.data.sample_weight != 1.0),
+            "sample weights": self.weights or not np.any(problem.sample_weight != 1.0),
         }
         wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
         return [what for what, carried in wanted.items() if not carried]

@@ -22,12 +22,14 @@ from mipfs.atoms.features import Features
 from mipfs.data.block import Block
 from mipfs.data.bounds import settled
 from mipfs.data.checks import anywhere
+from mipfs.data.classes import ClassWeight, Weighted
 from mipfs.data.instance import Instance, nearest
-from mipfs.data.ranges import check_C, penalties
+from mipfs.data.ranges import check_C, check_M, penalties
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.measures.asked import check_asked
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.regularisers import get_regulariser
@@ -51,7 +53,7 @@ def reported(value: float, margin: str) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Weighted):
     """What is to be solved. Immutable; `replace` and `with_rows` return new problems.
 
     Parameters
@@ -65,7 +67,7 @@ class Problem:
     M : int or None
         At most M features; None takes the data's own ``[select] M``, or no cardinality row.
     C : float > 0
-        Loss weight; sample i has C_i = C * sample_weight_i.
+        Loss weight; sample i has C_i = C * class weight * sample_weight_i.
     lam : float, sequence of p floats, or mapping of name to float, >= 0
         Fixed cost of selecting a feature (lambda of Aytug's FSP-λ), on top of the data's ``[penalty]``.
     rows : Rows or None
@@ -102,6 +104,9 @@ class Problem:
     weight_bounds : mapping of feature name to (lower, upper), lower <= 0 <= upper, or None
         Bounds on the weights, on the user's scale; None or infinity for no end. ``(0, None)`` says that more of a
         feature can only raise the score of the class +1. None takes the data's own, ``{}`` leaves these out.
+    class_weight : mapping of label to float > 0, "balanced", or None
+        Weights of the classes, 1 where none is given. "balanced" is n/(2 n_k), the samples counted by their weights.
+        None takes the data's own, ``{}`` none. Not of the structural loss.
     derived : sequence of ChvatalGomory, rows that follow from the others (`strengthened`), no part of the problem
 
     Raises
@@ -130,6 +135,7 @@ class Problem:
     regulariser: Regulariser = RIDGE
     weight_bounds: Mapping[str, Any] | None = None
     derived: Sequence[ChvatalGomory] = ()
+    class_weight: ClassWeight | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Instance):
@@ -143,13 +149,11 @@ class Problem:
         self._take_regulariser(source)
         p = self.atoms.count
         what = "features" if self.selects_features else "atoms"
-        check_C(self.C, self.data.sample_weight)
+        self._take_class_weight(source)
+        check_C(self.C, self.sample_weight)
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
-            if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
-                raise UsageError(f"M = {shown(M)} must be an integer from 0 to {p}, the number of {what}")
-            if not 0 <= M <= p:
-                raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
+            check_M(M, p, what)
         if source.penalty and not self.selects_features:
             raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
         rows = self._rows_of(source) if self.rows is None else self.rows
@@ -172,7 +176,8 @@ class Problem:
             are = "that are no signs are" if self.weight_bounds else "is"
             raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
         if self.loss == "structural":
-            self._check_structural()
+            check_asked(self)
+            _ = self.measured
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
@@ -237,19 +242,6 @@ class Problem:
             )
         if not self.cardinality or (self.M is None and self.data.select.M is None):
             raise UsageError(f"{atoms.called} are selected by their number; give M")
-
-    def _check_structural(self) -> None:
-        if not self.regulariser.is_ridge:
-            raise UsageError(f"the structural loss goes with ½w² alone; leave {self.term} out")
-        if np.any(self.data.sample_weight != 1.0):
-            raise UsageError("the structural loss is joint over the samples and has no sample weights; leave them out")
-        if self.measure is None:
-            from mipfs.measures import MEASURES
-
-            raise UsageError(f"the structural loss needs a measure: one of {', '.join(MEASURES)}")
-        if not 0.0 < checked("intercept_scaling", self.intercept_scaling, float) < math.inf:
-            raise UsageError(f"intercept_scaling = {shown(self.intercept_scaling)} must be a number > 0")
-        _ = self.measured
 
     def replace(self, **changes: Any) -> Problem:
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
@@ -389,10 +381,10 @@ class Problem:
     @cached_property
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""
-        weights = self.data.sample_weight
+        weights = self.sample_weight
         if weights.strides == (0,) and weights.size > SAMPLES_PER_SLICE:
             return np.broadcast_to(self.C, weights.shape)  # costs no memory
-        return self.C * self.data.sample_weight
+        return self.C * self.sample_weight
 
     def reported(self, value: float) -> float:
         """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form."""

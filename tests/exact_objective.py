@@ -39,7 +39,10 @@ def margins_of(document: Mapping[str, Any], data: Instance) -> list[Fraction]:
 def exact_objective(document: Mapping[str, Any], data: Instance) -> Fraction:
     """The objective; of the ρ-form at the ρ that its own value says."""
     params = document["params"]
-    c = [Fraction(float(params["C"]) * weight) for weight in data.sample_weight.tolist()]
+    classes = params.get("class_weight") or {}
+    of_class = [classes.get(str(label), 1.0) for label in data.labels.of(data.y)]
+    pairs = zip(of_class, data.sample_weight.tolist(), strict=True)
+    c = [Fraction(float(params["C"]) * (one * weight)) for one, weight in pairs]
     rho = Fraction(-2.0 * document["objective"]) if params.get("margin") == "rho" else Fraction(1)
     losses = {"hinge": _hinge, "squared-hinge": _squared, "logistic": _logistic}
     loss = sum(

@@ -23,6 +23,7 @@ CORE = (
 )  # fmt: skip
 LABORATORY = (
     "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.studies", "lab.page",
+    "lab.experiments",
 )  # fmt: skip
 ROOMS = (*CORE, *LABORATORY, "estimators", "__init__", "cli", "__main__")
 """From the ground up; CONTRIBUTING says in a line what each is."""

@@ -175,6 +175,15 @@ def solve(problem: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     return answer | verify(result, problem.data)
 
 
+def throughput(_problem: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Nodes per second of threads and processes at the same time."""
+    from exact_parts.store import code
+
+    from real_parts import together
+
+    return together.throughput(request) | {"code": code()}
+
+
 def _compiled(problem: Any, driver: str | None) -> None:
     """Compile what a run on the problem will call: a solve that stops at once."""
     import mipfs
@@ -194,6 +203,7 @@ TASKS: dict[str, Callable[[Any, Mapping[str, Any]], dict[str, Any]]] = {
     "reference": reference,
     "svm": svm,
     "solve": solve,
+    "throughput": throughput,
 }
 
 if __name__ == "__main__":

@@ -10,8 +10,17 @@ import numpy as np
 from exact_parts.markdown import DASH, checked, gap_cell, number, table
 from exact_parts.store import Line
 
+from real_parts.together import ON_PAPER, ROUNDS, WAYS
+
 NEAR, PATIENCE, TIMES = 1e-4, 1.0, 3.0
 """Bars of a root: relative distance to the reference; seconds, or the plain SVM's so many times, if that is longer."""
+
+THROUGHPUT = (
+    f"Nodes per second after the root, medians of {ROUNDS} rounds in which every way has its turn; two processes of "
+    "one thread each begin at the same moment, and their nodes are added. Ratios are medians of those within a round. "
+    '"Outside of kernels" is the share of the CPU time of one thread that is Python, of which one thread runs at a '
+    "time: by Amdahl's law it bounds what more cores bring."
+)
 
 
 def document(lines: Mapping[str, Line]) -> str:
@@ -185,16 +194,15 @@ def _curve(line: Line) -> list[str] | None:
 
 
 def _throughput(lines: Sequence[Line]) -> str:
-    rows = [
-        [
-            line["problem"],
-            str(line["threads"]),
-            number(line.get("nodes"), "{}"),
-            number(line.get("nodes_per_second"), "{:.0f}"),
-        ]
-        for line in lines
-    ]
-    return "## Throughput\n\n" + table(["problem", "threads", "nodes", "nodes per second"], rows)
+    rows = []
+    for line in lines:
+        if line.get("rates") is None:
+            continue
+        rates = [number(line["rates"][way], "{:.0f}") for way in WAYS]
+        ratios = [number(line[name], "{:.2f}") for name in ("to_processes", "crowded")]
+        rows.append([line["problem"], *rates, *ratios, f"{100 * line['outside']:.1f}%", f"{line['on_paper']:.1f}"])
+    head = [*WAYS, "two threads / two processes", "eight threads / two", "outside of kernels"]
+    return f"## Throughput\n\n{THROUGHPUT}\n\n" + table(["problem", *head, f"{ON_PAPER} cores on paper"], rows)
 
 
 def _rows(lines: Sequence[Line]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from mipfs.check.bounded import Bounded
 from mipfs.check.exact import rounded, shorts
 from mipfs.check.regulariser import terms_above
-from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
+from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
@@ -86,7 +86,22 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
-            require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
+            require(
+                number(one, f"the {what} of {name!r}") == exact,
+                f"the {what} of {name!r} is {one!r}, but {exact!r} in the data",
+            )
+
+
+def check_scaling(arrays: Arrays, data: Instance) -> None:
+    """Shift, scale and centre of all columns are those of the data, bit for bit, where the certificate states them."""
+    stated = {name: arrays[f"column_{name}"] for name in ("shift", "scale", "center") if f"column_{name}" in arrays}
+    require(not stated or stated.keys() >= {"shift", "scale"}, "the certificate has half of the columns' scaling")
+    exact = {"shift": data.shift, "scale": data.scale, "center": data.center}
+    require("center" in stated or not stated or not np.any(data.center), "the certificate lacks the columns' centres")
+    for name, texts in stated.items():
+        require(texts.shape == exact[name].shape and texts.dtype.kind == "S", f"the columns' {name} is malformed")
+        found = [float.fromhex(text.decode("ascii")) for text in texts.tolist()]
+        require(found == exact[name].tolist(), f"the {name} of the columns in the certificate is not that of the data")
 
 
 def _check_reading(data: Instance, read: Any) -> None:

@@ -43,6 +43,8 @@ class Duals:
         self.arrays = arrays
         self.count = len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        if statement.is_sum:
+            self._check_stored()
         # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
@@ -50,6 +52,16 @@ class Duals:
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
         self.per_block = max(1, NUMBERS_PER_BLOCK // max(self.n, *widths))
         self._columns: dict[int, Columns] = {}
+
+    def _check_stored(self) -> None:
+        """The bytes of the dual vectors lie one behind the other, and numbers fit into theirs."""
+        size, start = (self.arrays[name] for name in ("dual_bytes", "dual_start"))
+        ends = start.size and start[0] == 0 and start[-1] == size.size and size.ndim == 1
+        require(ends and np.all(np.diff(start.astype(object)) >= 0), "the bytes of the dual vectors do not add up")
+        for name in ("dual_level", "dual_width"):
+            require(self.arrays[name].shape == (self.count,), f"{name!r} is not one number for every dual vector")
+        require(np.all((self.arrays["dual_width"] >= 0) & (self.arrays["dual_width"] <= 7)), "a number is too wide")
+        require(self.arrays["dual_top"].shape in ((0,), (self.n,)), "'dual_top' is not one number for every sample")
 
     @cached_property
     def top(self) -> Array | None:

@@ -18,10 +18,12 @@ RESULT = _names(
     "extra near_optimal atoms read command settings"
 )
 PARAMS = _names(
-    "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant"
+    "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
+    "class_weight"
 )
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
-SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words"), _names("negative positive")
+SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words recipe"), _names("negative positive")
+RECIPE = _names("drop use impute types filled missing")
 ATOMS = _names("names columns scale made")
 FUNCTIONS = _names("name options data_sha256 n_features scaling features")
 MONOMIALS = _names("kind degree gamma r count parts heredity")
@@ -35,6 +37,8 @@ MEMBER = _names("share selected extra")
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
     _only(document, RESULT, "the result")
+    for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
+        require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")
     _only(document["scaling"], SCALING, "the scaling")
     _only(document["labels"], LABELS, "the labels")
@@ -42,6 +46,7 @@ def check_known(document: Document) -> None:
     _each(document["rows"], ROW, "a row")
     _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
     _only(document.get("read") or {}, READ, "what was read")
+    _only((document.get("read") or {}).get("recipe") or {}, RECIPE, "how the table was prepared")
     _check_atoms(document.get("atoms") or {})
     near = document.get("near_optimal")
     relaxed = document.get("relaxed")

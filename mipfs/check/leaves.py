@@ -42,6 +42,27 @@ class Proven(Protocol):
         """Positions, g and the costs of the atoms (B, p) of a block."""
 
 
+def _check_arrays(arrays: Arrays) -> None:
+    """Types, and sizes that belong together."""
+    n_duals = len(arrays["dual_q"])
+    for name, array in arrays.items():
+        scaling = name.startswith("column_")  # `classifier.check_scaling` looks at these
+        kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
+        require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
+    for name, size in (("version", 1), ("dual_start", n_duals + 1), ("dual_level", n_duals), ("dual_width", n_duals)):
+        require(name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors")
+    require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
+
+
+def _whole(arrays: Arrays, feature: list[int], p: int) -> dict[int, int]:
+    """The values of the splits on extra variables, by node."""
+    at: dict[int, int] = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
+    pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
+    require(pairs, "splits on extra variables are not one number each")
+    require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
+    return at
+
+
 class Tree:
     """The tree: every node reached once, two children on an atom that is not fixed above or on a whole variable.
 
@@ -62,17 +83,14 @@ class Tree:
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
-        require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
-        for name, array in arrays.items():
-            kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "iu")
-            require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
+        _check_arrays(arrays)
         self.feature = feature = arrays["feature"].tolist()
         children = arrays["children"].tolist()
         self.dual = arrays["dual"].tolist()
         self.multiplier = arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
-        at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
+        at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
         # Depth first, without recursion; a release undoes a fixing on the way back.
@@ -98,6 +116,7 @@ class Tree:
             if on == SCREENED:
                 require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
                 require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
+                require(children[node][1] == -1, f"node {node} is screened and goes on in two")
                 self.steps.append((SCREEN, node))
                 stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node][0], False)]
                 continue
@@ -107,6 +126,7 @@ class Tree:
                 codes = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
                 stack += [(on, codes[side], children[node][side], False) for side in (1, 0)]
                 continue
+            require(on == -1 and children[node] == [-1, -1], f"leaf {node} has children, or is none")
             require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
             self.steps.append((LEAF, node))
@@ -309,6 +329,9 @@ def least_bound(
     least = math.inf
     where = -1
     done = 0
+    shape = arrays["multipliers"].shape
+    fits = len(shape) == 2 and (shape[0] == 0 or shape[1] == statement.lb.size)
+    require(fits, "the multipliers are not one for every row")
     costs = Costs(statement, duals, arrays["multipliers"])
     fixed = Fixings(statement)
     completions = Completions.of(statement, duals) if tree.has_chains else None

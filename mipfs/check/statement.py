@@ -59,6 +59,7 @@ class Atoms:
         columns = None if self.single else [_places(part, data.index) for part in given["columns"]]
         require(not self.single or given.get("columns") is None, "the atoms have columns, but no names")
         self.names = data.feature_names if self.single else list(given["names"])
+        require(self.single or all(isinstance(name, str) for name in self.names), "the name of an atom is no text")
         self.count = len(self.names)
         self.index: Mapping[str, int] = data.index if self.single else {name: g for g, name in enumerate(self.names)}
         require(len(self.index) == self.count, "two atoms have one name")
@@ -94,6 +95,7 @@ class Atoms:
 
 def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
     """Positions of names, each of which must be there, and once."""
+    require(not isinstance(names, str), f"{names!r} is one name, where a list of them is meant")
     names = list(names)
     for name in names:
         require(name in index, f"the data has no {name!r} to select")
@@ -123,7 +125,11 @@ class Statement:
         self.stated = self._stated()
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
-        self.c = float(C) * data.sample_weight
+        require(M is None or 0 <= M <= 2**53, f"M = {M!r} is no number of features")
+        self.class_weights = self._class_weights()
+        own = data.sample_weight
+        weights = own if self.class_weights is None else np.where(data.y > 0, *self.class_weights[::-1]) * own
+        self.c = float(C) * weights
         inside = float(self.c.min()) >= SMALLEST_C and float(self.c.max()) <= LARGEST_C
         require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
         require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
@@ -151,6 +157,18 @@ class Statement:
         """What the loss is."""
         return stated_loss(self.loss)
 
+    def _class_weights(self) -> tuple[float, float] | None:
+        """The stated weights of the classes -1 and +1: both labels of the data, and no others, have a positive one."""
+        given = self.params.get("class_weight")
+        if given is None:
+            return None
+        require(self.is_sum, "class weights are about sums over the samples")
+        names = [str(self.data.labels.negative), str(self.data.labels.positive)]
+        require(isinstance(given, Mapping) and {*given} == {*names}, f"class weights are not those of {names}")
+        low, high = (number(given[name], "a class weight") for name in names)
+        require(low > 0 and high > 0, "a class weight is not positive")
+        return low, high
+
     def _regulariser(self) -> Stated | None:
         """What the term of a weight is, and its bounds."""
         if self.params.get("weight_bounds") is None:
@@ -176,6 +194,7 @@ class Statement:
 
     def _read_rows(self, document: Document) -> None:
         self.rows = document["rows"]
+        require(isinstance(self.rows, list), "the rows are no list")
         self.extra = document.get("extra", {})
         require(not any(name in self.atoms.index for name in self.extra), "an extra variable is called as a feature is")
         places = {name: self.p + k for k, name in enumerate(self.extra)}

@@ -44,6 +44,7 @@ from mipfs.check.known import check_known
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
+from mipfs.check.recipe import check_recipe
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
 from mipfs.check.stated import believed
@@ -147,14 +148,14 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    status = document["status"]
-    kind = document["scaling"]["kind"]
-    certificate = document["certificate"]
+    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
-    data = functions.view(document, data)
+    raw, data = data, functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
+    check_recipe(document, raw)
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    classifier.check_scaling(arrays, data)
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
@@ -162,9 +163,8 @@ def _check(
         data = made.data
     statement = reading[0](document, data)
     derived.append(statement, certificate.get("derived", ()))
-    described = words.in_words(statement)
+    described = words.in_words(statement, raw) if made is None else made.in_words(words.in_words(statement, raw))
     found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
-    found |= {} if made is None else {"statement": made.in_words(described)}
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}

@@ -14,7 +14,7 @@ from mipfs.check.bounded import Bounded
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.leaves import SCREEN, Tree, least_bound
-from mipfs.check.rounding import Arrays, Document
+from mipfs.check.rounding import Arrays, Document, Rejected
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
@@ -58,7 +58,10 @@ def bound_without(
     what = over_few(statement, reading[1](statement, arrays), tree)
 
     def proven(asked: float) -> float:
-        return min(asked, least_bound(*what, arrays, level=asked)[0])
+        try:
+            return min(asked, least_bound(*what, arrays, level=asked)[0])
+        except Rejected:  # a leaf that holds nothing within the bounds on weights, by what screening fixed above it
+            return -math.inf
 
     best = proven(level)
     if best >= level or not any(step == SCREEN for step, _ in tree.steps):

@@ -10,15 +10,16 @@ import numpy as np
 
 from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
+from mipfs.check.recipe import in_words as in_data
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
-from mipfs.data.instance import Row
+from mipfs.data.instance import Instance, Row
 
 Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 
 
-def in_words(statement: Statement) -> tuple[str, ...]:
-    """The problem, one line for each of its parts and rows."""
+def in_words(statement: Statement, table: Instance | None = None) -> tuple[str, ...]:
+    """The problem, one line for each of its parts and rows; and what was done to a raw `table`."""
     data = statement.data
     params = statement.params
     atoms = statement.atoms
@@ -34,6 +35,7 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
+        *([] if table is None or table.prepared is None else in_data(table.prepared.document())),
         _selection(statement, what),
     ]
     if bounds:
@@ -41,8 +43,11 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     if "measure" in params:
         given = "".join(f", {name} = {params[name]!r}" for name in ("beta", "k") if params.get(name) is not None)
         lines.insert(1, f"measure: {params['measure']}{given}")
+    if statement.class_weights is not None:
+        lines.append(_classes(statement.class_weights, data))
     if not np.all(data.sample_weight == 1.0):
-        lines.append("sample i has C times its own weight")
+        its = "its own weight" if statement.class_weights is None else "the weights of its class and its own"
+        lines.append(f"sample i has C times {its}")
     if not atoms.single:
         lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_atom(statement, 0)}")
     if isinstance(atoms, MadeAtoms):
@@ -55,6 +60,12 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     lines += [_row(row) for row in statement.rows]
     lines += [_extra(name, one) for name, one in statement.extra.items()]
     return tuple(lines)
+
+
+def _classes(weights: tuple[float, float], data: Instance) -> str:
+    """The weights of the classes."""
+    pairs = zip((data.labels.negative, data.labels.positive), weights, strict=True)
+    return "class weights: C times " + ", ".join(f"{_number(weight)} for {label}" for label, weight in pairs)
 
 
 def _selection(statement: Statement, what: str) -> str:
@@ -146,6 +157,10 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
         held = [key for key in own if key in stated]
         _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
     found += _bounds_left_out(statement)
+    wanted = data.class_weights(data.class_weight)
+    if wanted is not None and wanted != statement.class_weights:
+        has = "none" if statement.class_weights is None else _classes(statement.class_weights, data)
+        found.append(f"the data asks for {_classes(wanted, data)}; the result has {has}")
     asked = data.select.M
     M = statement.params["M"]
     same = asked is None or asked == M

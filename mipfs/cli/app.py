@@ -22,8 +22,10 @@ from mipfs.cli.path import path
 from mipfs.cli.predict import predict
 from mipfs.cli.refit import refit
 from mipfs.cli.report import report
+from mipfs.cli.resume import resume
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
+from mipfs.cli.study import study
 from mipfs.cli.verify import verify
 
 # Plain help keeps rich out of `mipfs --help`, which then starts at once.
@@ -37,9 +39,11 @@ for function in (
     *(
         demo,
         solve,
+        resume,
         compare,
         path,
         bench,
+        study,
         sketch,
         bags,
         models,

@@ -5,13 +5,26 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Label, Positive, Quiet, Report, Scale, read_options
+from mipfs.cli.options import (
+    DataFile,
+    Drop,
+    Impute,
+    Label,
+    Positive,
+    Quiet,
+    Report,
+    Scale,
+    Types,
+    Use,
+    read_options,
+    recipe_options,
+)
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -71,6 +84,10 @@ def bench(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
     quiet: Quiet = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed [default: 0].")] = None,
 ) -> int:
@@ -106,8 +123,10 @@ def bench(
         "seed": seed,
     }
     asked = _asked(given, Path(str(output)) if resume else None)
-    data = readers.read(data_file, **read_options(scale, label, positive))
-    again = f"mipfs bench {_typed(data_file, scale, label, positive)} --resume -o "
+    recipe = recipe_options(drop, use, impute, types)
+    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
+    typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types}
+    again = f"mipfs bench {_typed(data_file, scale, label, positive, typed)} --resume -o "
     return _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
 
 
@@ -223,7 +242,9 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
     return 0
 
 
-def _typed(data_file: str, scale: Any, label: str | None, positive: str | None) -> str:
+def _typed(
+    data_file: str, scale: Any, label: str | None, positive: str | None, recipe: Mapping[str, str | None]
+) -> str:
     """The data and its options as they were typed."""
-    options = (("--scale", scale and scale.value), ("--label", label), ("--positive", positive))
+    options = (("--scale", scale and scale.value), ("--label", label), ("--positive", positive), *recipe.items())
     return shlex.join([data_file, *(word for name, value in options if value is not None for word in (name, value))])

@@ -11,6 +11,8 @@ import typer
 
 from mipfs.cli.options import (
     DataFile,
+    Drop,
+    Impute,
     Json,
     Label,
     Param,
@@ -22,8 +24,11 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    Types,
+    Use,
     problem_parameters,
     read_options,
+    recipe_options,
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
@@ -47,6 +52,10 @@ def compare(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -67,10 +76,11 @@ def compare(
 
     enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "compare")
+    recipe = recipe_options(drop, use, impute, types)
     inputs = (data_file, subject_to, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
-    problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
+    problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive, recipe)), **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)

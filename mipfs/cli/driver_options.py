@@ -15,7 +15,7 @@ Option = Annotated[
     typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the driver, e.g. -o master=milp."),
 ]
 
-FLAGS = ("gap", "time_limit", "seed", "start", "validation", "pool_gap", "pool_size")
+FLAGS = ("gap", "time_limit", "memory_limit", "seed", "start", "validation", "pool_gap", "pool_size")
 """Options that have a flag of their own."""
 
 

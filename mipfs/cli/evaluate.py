@@ -45,7 +45,15 @@ def labelled(result: Result, path: str, label: str | None) -> Instance:
 
     (names, n_features), labels = inputs(result), Labels(**result.labels)
     remembered = result.label_column
-    return read_new(path, names=names, n_features=n_features, labels=labels, label=label, remembered=remembered)
+    return read_new(
+        path,
+        names=names,
+        n_features=n_features,
+        labels=labels,
+        label=label,
+        remembered=remembered,
+        recipe=result.recipe,
+    )
 
 
 def _show(document: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import csv
 import enum
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -47,9 +47,33 @@ Scale = Annotated[
 ]
 Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The label column of a table.")]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help="The label that counts as +1.")]
+Drop = Annotated[
+    str | None, typer.Option("--drop", metavar="NAMES", help="Columns of a table to leave out, separated by commas.")
+]
+Use = Annotated[
+    str | None, typer.Option("--use", metavar="NAMES", help="The columns of a table that alone are features.")
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        "--impute",
+        metavar="HOW",
+        help="What missing values become: median, most frequent or level; also by column: median,home=level.",
+    ),
+]
+Types = Annotated[
+    str | None,
+    typer.Option(
+        "--types",
+        metavar="NAME=KIND",
+        help="Columns of dates, currency, percent or decimal commas, such as paid=currency,opened=date.",
+    ),
+]
 Param = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, margin, measure, beta or k."),
+    typer.Option(
+        "--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, class_weight, margin, measure, ..."
+    ),
 ]
 ParamM = Annotated[str | None, typer.Option("--M", metavar="M", help="At most M features, as -p M=M.")]
 ParamC = Annotated[str | None, typer.Option("--C", metavar="C", help="Loss weight, as -p C=C.")]
@@ -58,7 +82,7 @@ SubjectTo = Annotated[
     typer.Option("--subject-to", metavar="rows.lp", help="Rows over the selection that hold too, an LP file."),
 ]
 
-PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k")
+PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k", "class_weight")
 """Parameters of a problem without a formulation's name."""
 
 MOST_DIGITS = 30
@@ -92,7 +116,7 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier() or not value:
             raise UsageError(f"-p {text}: write KEY=VALUE, for example -p M=5")
-        parsed, kinds = _parse(value)
+        parsed, kinds = (_class_weight(value), ()) if key == "class_weight" else _parse(value)
         if key in _KINDS and _KINDS[key] not in kinds:
             raise UsageError(f"-p {text}: {key} must be {_KINDS[key]}")
         name = "lam" if key == "lambda" else key
@@ -100,6 +124,21 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"-p {text}: {key} was given twice")
         params[name] = parsed
     return params
+
+
+def _class_weight(text: str) -> str | dict[str, float]:
+    """``balanced``, or ``label:weight,label:weight``."""
+    if text == "balanced":
+        return text
+    if text == "none":
+        return {}
+    found = dict[str, float]()
+    for part in parse_names(text):
+        label, colon, weight = part.rpartition(":")
+        if not colon or not label or _NUMBER.fullmatch(weight.strip()) is None or label in found:
+            raise UsageError(f"-p class_weight={text}: write balanced, none, or weights such as yes:5,no:1")
+        found[label] = float(weight)
+    return found
 
 
 def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> list[str]:
@@ -149,10 +188,36 @@ def parse_names(text: str) -> tuple[str, ...]:
         raise UsageError(f"{text!r}: write names separated by commas ({error})") from None
 
 
-def read_options(scale: Scaling | None, label: str | None, positive: str | None) -> dict[str, Any]:
+def read_options(
+    scale: Scaling | None, label: str | None, positive: str | None, recipe: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The keyword arguments of `mipfs.read` that were given."""
-    given = {"scale": scale and scale.value, "label": label, "positive": positive}
+    given = {"scale": scale and scale.value, "label": label, "positive": positive, **(recipe or {})}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def recipe_options(drop: str | None, use: str | None, impute: str | None, types: str | None) -> dict[str, Any]:
+    """What ``--drop``, ``--use``, ``--impute`` and ``--types`` say, as `mipfs.read` takes it."""
+    names = {"drop": drop, "use": use}
+    found: dict[str, Any] = {key: parse_names(text) for key, text in names.items() if text is not None}
+    for key, given in (("impute", impute), ("types", types)):
+        if given is not None:
+            found[key] = _by_column(key, given)
+    return found
+
+
+def _by_column(option: str, text: str) -> dict[str, str]:
+    """``a=x,b=y`` as a table; a value without a name is for all other columns."""
+    found = dict[str, str]()
+    for part in parse_names(text):
+        name, equals, kind = part.rpartition("=")
+        name = name.strip() if equals else "*"
+        if not name or not kind.strip() or (option == "types" and not equals):
+            raise UsageError(f"--{option} {text}: write NAME={'median' if option == 'impute' else 'currency'}")
+        if name in found:
+            raise UsageError(f"--{option} {text}: {'a kind for all columns' if name == '*' else name} is given twice")
+        found[name] = kind.strip()
+    return found
 
 
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)

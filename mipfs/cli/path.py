@@ -11,6 +11,8 @@ import typer
 
 from mipfs.cli.options import (
     DataFile,
+    Drop,
+    Impute,
     Json,
     Label,
     Param,
@@ -20,10 +22,13 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    Types,
+    Use,
     parse_numbers,
     parse_whole,
     problem_parameters,
     read_options,
+    recipe_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
@@ -71,6 +76,10 @@ def path(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -101,13 +110,14 @@ def path(
         )
     enter(module or ())
     params = problem_parameters(param or (), "path")
+    recipe = recipe_options(drop, use, impute, types)
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     inputs = (data_file, subject_to, rows, *files_of(module))
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
-    data = readers.read(data_file, **read_options(scale, label, positive))
+    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)

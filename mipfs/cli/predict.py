@@ -29,7 +29,9 @@ def predict(
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     result = point_files.load(result_file)
     (names, n_features), remembered = inputs(result), result.label_column
-    data = read_new(data_file, names=names, n_features=n_features, label=label, remembered=remembered)
+    data = read_new(
+        data_file, names=names, n_features=n_features, label=label, remembered=remembered, recipe=result.recipe
+    )
     labels = result.predict(data).tolist()
     if json is not None:
         write_json({"schema": 1, "labels": labels}, json)

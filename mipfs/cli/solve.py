@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ import typer
 from mipfs.cli.driver_options import Option, parse_options
 from mipfs.cli.options import (
     DataFile,
+    Drop,
+    Impute,
     Json,
     Label,
     ParamC,
@@ -23,9 +26,12 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    Types,
+    Use,
     parse_names,
     parse_params,
     read_options,
+    recipe_options,
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
@@ -59,6 +65,10 @@ def solve(
     box: BoxOption = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
+    ] = None,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option("--memory-limit", metavar="GB", help="Stop with the best found before more gigabytes are held."),
     ] = None,
     gap: Annotated[
         float, typer.Option("--gap", metavar="GAP", help="Relative gap at which the answer counts as optimal.")
@@ -113,6 +123,10 @@ def solve(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -130,6 +144,7 @@ def solve(
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
+    recipe = recipe_options(drop, use, impute, types)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
     check_target(json, *inputs, pair=True)
@@ -141,7 +156,7 @@ def solve(
     if checkpoint is not None:
         check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
-    data = readers.read(data_file, **read_options(scale, label, positive))
+    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
@@ -154,6 +169,7 @@ def solve(
         "gap": gap,
         "seed": seed,
         "time_limit": time_limit,
+        "memory_limit": memory_limit,
         "start": None if start is None else parse_names(start),
         "validation": None if validation is None else _validation(validation, data, label),
     }
@@ -172,10 +188,19 @@ def solve(
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
-            kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+            kept: dict[str, Any] = {"checkpoint": _keeper(checkpoint), "resume": resume}
             result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options, **where)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
+
+
+def _keeper(checkpoint: str | None) -> Any:
+    """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
+    from mipfs.cli.typed import ARGUMENTS
+    from mipfs.result.state import Began
+    from mipfs.run.checkpoint import Keeper
+
+    return None if checkpoint is None else Keeper(checkpoint, began=Began(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:
@@ -238,4 +263,7 @@ def _validation(path: str, data: Instance, label: str | None) -> Instance:
 
     names = data.feature_names
     n_features = data.n_features
-    return read_new(path, names=names, n_features=n_features, labels=data.labels, label=label, remembered=data.label)
+    prepared = data.prepared
+    recipe = None if prepared is None else prepared.document()
+    known: dict[str, Any] = {"labels": data.labels, "remembered": data.label, "recipe": recipe}
+    return read_new(path, names=names, n_features=n_features, label=label, **known)

@@ -102,6 +102,7 @@ def verify(
 def data_of(result: Result, data_file: str, scale: str | None, label: str | None, positive: str | None) -> Instance:
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
+    from mipfs.data.recipe import Recipe
     from mipfs.readers.files import format_of
     from mipfs.readers.store import check
     from mipfs.result.interactions import functions_of
@@ -111,13 +112,14 @@ def data_of(result: Result, data_file: str, scale: str | None, label: str | None
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
     given: dict[str, Any] = read_options(None, label, positive) | {"scale": kind}
+    recipe = Recipe() if result.recipe is None else Recipe.of_document(result.recipe)
     if positive is None:
         given["positive"] = result.labels["positive"]
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
     if format_of(Path(data_file)) == "store":
         check(Path(data_file))  # all of it, and that its digest is that of its values
-    return readers.read(data_file, **given)
+    return readers.read_as(data_file, recipe, **given)
 
 
 def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:

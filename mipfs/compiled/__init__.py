@@ -106,6 +106,12 @@ class Cache(caching._Cache):
             return any(self._key(types, target) in file._load_index() for file in self.files())
         return False
 
+    def has_any(self) -> bool:
+        """Whether code is kept for arguments of whatever types."""
+        with suppress(OSError, *BROKEN):
+            return any(file._load_index() for file in self.files())
+        return False
+
     def _key(self, types: Any, target: Any, is_linked: bool | None = None) -> Any:
         return types, target.codegen().magic_tuple(), is_for_another() if is_linked is None else is_linked
 
@@ -174,11 +180,13 @@ class Cache(caching._Cache):
             self._lock = None
 
 
-def is_kept(function: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether machine code of a function for arguments of these types lies on disk, or nothing can."""
+def is_kept(function: Any, arguments: tuple[Any, ...] | None = None) -> bool:
+    """Whether machine code of a function for arguments of these types, or of any, lies on disk, or nothing can."""
     cache = getattr(function, "_cache", None)
     if not isinstance(cache, Cache) or kept.home() is None:
         return True
+    if arguments is None:
+        return cache.has_any()
     with global_compiler_lock:  # what numba registers meanwhile is one thread's
         function.targetctx.refresh()
         return cache.has(arguments, function.targetctx)

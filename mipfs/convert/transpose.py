@@ -128,6 +128,7 @@ def _read(
     """The first pass: runs in `folder`, and what is known of the samples."""
     label, positive, n_features = options
     sidecar = Sidecar.beside(source)
+    _check_plain(sidecar)
     n_features = _features(sidecar, kind, n_features)
     with chunks.unpacked(source) as (stream, hashed):
         size = os.path.getsize(source)
@@ -181,6 +182,13 @@ def _read(
         }
         save_state(folder, state)
         return state
+
+
+def _check_plain(sidecar: Sidecar) -> None:
+    """Refuse a description of how to prepare the table."""
+    for asked in (name for name, value in sidecar.recipe.items() if value):
+        message = f"[data] {asked} prepares a raw table, and a store is not made of one"
+        sidecar.fail(message, "write the table as it is to be, without it", "data", asked)
 
 
 def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None:

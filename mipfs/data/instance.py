@@ -18,7 +18,9 @@ from mipfs.data import checks, matrix
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
+from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
+from mipfs.data.recipe import Prepared
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
@@ -105,6 +107,8 @@ class Instance:
     words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
     constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
     bare_sha256 : str, digest of the data without that column
+    prepared : Prepared or None, what was done to a raw table: columns left out, missing values that were filled in
+    class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -132,6 +136,8 @@ class Instance:
     constant: float = 0.0
     bare_sha256: str = ""
     weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prepared: Prepared | None = None
+    class_weight: ClassWeight | None = None
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -176,16 +182,17 @@ class Instance:
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
-        bare |= {"weight_bounds": {}, "constant": 0.0}
+        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
         """Some samples, scaled anew as the whole is: scaling twice is scaling once, so it starts from scaled columns.
 
-        Costs, groups and rows over the features are left out.
+        Missing values of a raw table are filled in anew, by what these samples say. Costs, groups and rows over the
+        features are left out.
         """
-        return Instance.from_arrays(
-            self.X[rows],
+        found = Instance.from_arrays(
+            self.refilled(rows).X[rows],
             self.y[rows],
             feature_names=self.feature_names,
             scale=self.scaling,
@@ -194,6 +201,14 @@ class Instance:
             penalty=self.penalty,
             weight_bounds=self.weight_bounds,
         )
+        return found if self.prepared is None else replace(found, prepared=self.prepared.part(rows))
+
+    def refilled(self, rows: npt.NDArray[np.int64]) -> Instance:
+        """The data with missing values of a raw table filled in by what the samples `rows` alone say; same scale."""
+        if self.prepared is None:
+            return self
+        X = self.prepared.refilled(self.X, self.index, rows)
+        return self if X is self.X else replace(self, X=X, values_sha256="")
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -315,6 +330,10 @@ class Instance:
         bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
         return replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
 
+    def class_weights(self, given: Any) -> tuple[float, float] | None:
+        """The weights of the classes -1 and +1 that `given`, by label or "balanced", says; None where it says none."""
+        return of_classes(given, self)
+
     def like(self, name: str) -> str:
         """Which feature may have been meant by a name that none has."""
         return nearest(name, self.feature_names)
@@ -323,13 +342,16 @@ class Instance:
     def sha256(self) -> str:
         """SHA-256 of the data as the user gave it, before scaling and however it is stored.
 
-        It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
+        It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags; of a
+        raw table also its recipe, and which cells were missing.
         """
         names = None if isinstance(self.feature_names, Unstored) else list(self.feature_names)
         constant = [self.constant] if self.constant else []
         stated = json.dumps([list(self.X.shape), names, *constant], ensure_ascii=False).encode()
         values = (self.values_sha256 or matrix.digest(self.X)).encode()
-        return digest([stated, values, self.y, self.sample_weight, *([] if self.bags is None else [self.bags])])
+        bags = [] if self.bags is None else [self.bags]
+        prepared = [] if self.prepared is None else self.prepared.digested()
+        return digest([stated, values, self.y, self.sample_weight, *bags, *prepared])
 
 
 def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:

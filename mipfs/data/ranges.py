@@ -18,6 +18,14 @@ LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
+def check_M(M: Any, p: int, what: str) -> None:
+    """Refuse an M that is no whole number from 0 to p."""
+    if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
+        raise UsageError(f"M = {shown(M)} must be an integer from 0 to {p}, the number of {what}")
+    if not 0 <= M <= p:
+        raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
+
+
 def check_C(given: Any, weights: Array) -> None:
     """Refuse a C that is no positive number, or that with the sample weights (n,) is beyond the range."""
     if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not 0 < given < math.inf:

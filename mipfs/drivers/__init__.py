@@ -70,7 +70,7 @@ def solve(
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     seed: Seed = 0,
-    checkpoint: str | Path | bool | None = None,
+    checkpoint: str | Path | bool | Keeper | None = None,
     checkpoint_every: Annotated[float, Within(above=0, of="seconds", finite=False)] = EVERY,
     resume: State | str | Path | None = None,
     settings: DriverSettings | None = None,
@@ -124,13 +124,21 @@ def solve(
     In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
     second one does not wait for that step.
     """
-    wanted = checkpoint is not None and checkpoint is not False
-    keeper = Keeper(None if isinstance(checkpoint, bool) else checkpoint, checkpoint_every) if wanted else None
+    keeper = _keeper(checkpoint, checkpoint_every)
     if start is not None:
         options["start"] = start
     asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
     with _opened(model, driver, options, seed=seed, keeper=keeper, resume=resume, **asked) as session:
         return session.finish()
+
+
+def _keeper(checkpoint: str | Path | bool | Keeper | None, every: float) -> Keeper | None:
+    """Who keeps the state of a run, if anybody does."""
+    if isinstance(checkpoint, Keeper):
+        return checkpoint
+    if checkpoint is None or checkpoint is False:
+        return None
+    return Keeper(None if checkpoint is True else checkpoint, every)
 
 
 @declared

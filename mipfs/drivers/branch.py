@@ -35,7 +35,7 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
-from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Names, Natural, Seconds
+from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -61,6 +61,7 @@ class Options(Declared):
     gap : float in [0, 1), default 1e-4
         Relative gap at which the incumbent counts as optimal.
     time_limit : float, optional, in seconds
+    memory_limit : float, optional, in gigabytes that the process may hold
     iteration_limit : int, optional, number of nodes
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
@@ -95,6 +96,7 @@ class Options(Declared):
 
     gap: Gap = 1e-4
     time_limit: Seconds | None = None
+    memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None
     validation: Instance | None = None

@@ -30,7 +30,7 @@ from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of
-from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Names, Natural, Seconds
+from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
 from mipfs.proof.saved import restored_cuts
@@ -55,6 +55,7 @@ class Options(Declared):
     gap : float in [0, 1), default 1e-4
         Relative gap at which the incumbent counts as optimal.
     time_limit : float, optional, in seconds
+    memory_limit : float, optional, in gigabytes that the process may hold
     iteration_limit : int, optional, number of cuts
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
@@ -78,6 +79,7 @@ class Options(Declared):
 
     gap: Gap = 1e-4
     time_limit: Seconds | None = None
+    memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None
     validation: Instance | None = None

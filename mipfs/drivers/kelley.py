@@ -31,7 +31,7 @@ from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Declared, Gap, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -62,6 +62,7 @@ class Options(Declared):
     T : int >= 1, optional
         The most selections that are generated (the papers' stop).
     time_limit : float, optional, in seconds
+    memory_limit : float, optional, in gigabytes that the process may hold
     iteration_limit : int, optional, the same as T
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
@@ -95,6 +96,7 @@ class Options(Declared):
     gap: Gap = 1e-4
     T: Count | None = None
     time_limit: Seconds | None = None
+    memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
@@ -119,6 +121,13 @@ def refuse(problem: Problem, options: Options) -> None:
             "client scores single features under a cardinality row alone; leave it out with rows, penalties, groups, "
             "trees and products"
         )
+
+
+def large(problem: Problem, restricted: str) -> Sequence[Any]:
+    """Kernels that take long to compile: where no code of one is kept, all that a run calls is compiled beside."""
+    from mipfs.kernels.proximal import accelerated
+
+    return (accelerated,) if _is_smooth(problem) and restricted in ("auto", "face", "proximal") else ()
 
 
 def run(run: Run) -> Steps:
@@ -251,16 +260,20 @@ def _tolerance(run: Run) -> float:
     return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
+def _is_smooth(problem: Problem) -> bool:
+    """Whether the proximal gradient carries the problem."""
+    return get_loss(problem.loss).is_smooth and problem.has_kernels and not problem.has_penalty
+
+
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem = run.problem
     options = run.options
     if not problem.atoms.is_held and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
-    loss = get_loss(problem.loss)
     if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
         needs_ridge(problem, f"restricted = {options.restricted!r}")
-    smooth = loss.is_smooth and problem.has_kernels and not problem.has_penalty
+    smooth = _is_smooth(problem)
     if options.restricted in ("face", "proximal") and not smooth:
         raise UsageError(
             f"restricted = {options.restricted!r} needs a smooth loss without penalties; leave it at 'auto'"

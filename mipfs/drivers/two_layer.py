@@ -34,7 +34,7 @@ from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures.base import Violated
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Declared, Gap, Natural, Seconds
+from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -62,6 +62,7 @@ class Options(Declared):
     T : int >= 1, optional
         The most selections that are generated.
     time_limit : float, optional, in seconds
+    memory_limit : float, optional, in gigabytes that the process may hold
     iteration_limit : int, optional, the same as T
     refit : bool, default True
         Round to an incumbent at the end and solve (P) on it.
@@ -76,6 +77,7 @@ class Options(Declared):
     gap: Gap = 1e-4
     T: Count | None = None
     time_limit: Seconds | None = None
+    memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     refit: bool = True
     polish: bool = True

@@ -230,12 +230,14 @@ class Loaded:
             An unknown or missing parameter, or whatever went wrong in a user's file.
         """
         params, atoms = self._apart(params)
+        weights = None if self.problem is None else params.pop("class_weight", None)
         arguments = self._check(params)
         if self.problem is not None:
             if atoms is not None:
                 arguments["atoms"] = atoms(data)
             apart = () if self.entry is None else self.entry.options + self.entry.declared
-            return self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
+            made = self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
+            return made if weights is None else made.replace(class_weight=weights)
         try:
             built = self.build(data, **arguments)
         except MipfsError:
@@ -257,7 +259,7 @@ class Loaded:
         """
         if self.entry is None:
             return {}
-        arguments = self._check(self._apart(params)[0])
+        arguments = self._check({k: v for k, v in self._apart(params)[0].items() if k != "class_weight"})
         options = {name: arguments[name] for name in self.entry.options if name in arguments}
         if self.entry.driver == "conic":
             assert self.declare is not None

@@ -25,7 +25,7 @@ from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
 from mipfs.kernels.bound import gains, screened
-from mipfs.kernels.columns import both_ways, by_rows, two_at_least
+from mipfs.kernels.columns import Numbers, TwoWays
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
@@ -197,19 +197,14 @@ class Relaxation:
         if block.stays_sparse(DENSE_ROWS_ABOVE):
             part = sparse.csc_array(self._X)
             signed = part.data * data.y[part.indices] * root
-            triple = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))
-            self._Z: Any = (*triple, *by_rows(*triple, data.n_samples))
+            self._Z = TwoWays.sparse(sparse.csc_array((signed, part.indices, part.indptr), shape=part.shape))
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
             off = TakenOff(data, problem.bias)[alive]
-            self._Z = both_ways(two_at_least((dense - off) * (data.y * root)[:, None]), MOST_NUMBERS)
+            self._Z = TwoWays.dense((dense - off) * (data.y * root)[:, None], MOST_NUMBERS)
             self._X = np.asfortranarray(dense)
-        if sparse.issparse(self._X):
-            part = sparse.csc_array(self._X)
-            triple = part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64)
-            self._raw: Any = tuple(given(array) for array in triple)
-        else:
-            self._raw = given(two_at_least(self._X))
+        is_sparse = sparse.issparse(self._X)
+        self._raw = Numbers.sparse(sparse.csc_array(self._X)) if is_sparse else Numbers.dense(self._X.T)
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
     @cached_property

@@ -16,7 +16,7 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.compiled.lent import held, lent
-from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
+from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
@@ -47,7 +47,7 @@ def follow(Z, cols, path):  # type: ignore[no-untyped-def]
         return
     # Where many moved, all scores anew cost less than the rows of the changes.
     if not few_rows(Z, count, cols.size):
-        dot_columns(Z, cols, beta, path.omega)
+        dot_columns(Z.columns, cols, beta, path.omega)
         return
     path.pulled[:] = 0.0
     add_rows(Z, rows[:count], scale[:count], path.pulled)
@@ -264,10 +264,10 @@ def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
     path = Path(
         np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-        np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(width(Z)),
+        np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(Z.columns.number),
         np.empty(2),
     )  # fmt: skip
-    add_columns(Z, in_play.cols, point.w, path.m)
+    add_columns(Z.columns, in_play.cols, point.w, path.m)
     if samples.bias:
         add_to(state.intercept, samples.y, path.m)
     return path
@@ -416,7 +416,7 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
     path.move[:] = 0.0
     if samples.bias:
         add_to(face.d[size], samples.y, path.move)
-    add_columns(Z, face.J, d, path.move)
+    add_columns(Z.columns, face.J, d, path.move)
     state.start = state.prox * ((face.w - face.center) * d).sum()
     state.bend = state.prox * product(d, d)
     state.first = slope_of_loss(samples, point.alpha, path, state, 0.0) + state.start

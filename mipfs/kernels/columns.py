@@ -1,19 +1,21 @@
-"""Passes over chosen columns z_j = y∘x_j, for the kernels: dense and column-major, or a CSC triple.
+"""Passes over chosen columns z_j = y∘x_j, for the kernels: a dense column-major array, a CSC triple, or `Numbers`.
 
-A CSC triple is (data, indices, indptr); both kinds compile from the same call. Where some rows are all that counts
-(`add_rows`, `add_curvature`) the numbers are there twice, by rows too: a pair of arrays, column-major and row-major, or
-CSC and CSR as six arrays. Where that would take too much memory the row-major one has no rows.
+A CSC triple is (data, indices, indptr); passes over an array and over a triple compile from the same call. `Numbers` is
+one type for both kinds of data, so that what takes long to compile is compiled once; which kind it holds is asked once
+a pass. Where some rows are all that counts (`add_rows`, `add_curvature`) the numbers are there twice, in `TwoWays`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 from scipy import sparse
+
+from mipfs.compiled import compiled
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
@@ -35,41 +37,60 @@ def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
     raise NotImplementedError
 
 
-def width(Z: Any) -> int:
-    """How many columns there are."""
-    raise NotImplementedError
+class Numbers(NamedTuple):
+    """A matrix by its lines, the columns or the rows, dense or sparse.
+
+    number, length : how many lines there are, and how long they are; (0, length) where they would take too much memory
+    data, indices, indptr : as in CSC and CSR; of dense numbers line after line, with indptr (0,)
+    """
+
+    number: int
+    length: int
+    data: Array
+    indices: Integers
+    indptr: Integers
+
+    @classmethod
+    def dense(cls, Z: Array) -> Numbers:
+        """The rows of an array, or the columns of its transpose."""
+        return cls(*Z.shape, *_read(Z.ravel(), np.empty(0, np.int32), np.empty(0, np.int64)))
+
+    @classmethod
+    def sparse(cls, Z: Any) -> Numbers:
+        """The columns of a SciPy CSC array, or the rows of a CSR array."""
+        shape = Z.shape if Z.format == "csr" else Z.shape[::-1]
+        return cls(*shape, *_read(Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int64)))
 
 
-def few_rows(Z: Any, count: int, q: int) -> bool:
-    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns."""
-    raise NotImplementedError
+class TwoWays(NamedTuple):
+    """A matrix by its columns and by its rows."""
+
+    columns: Numbers
+    rows: Numbers
+
+    @classmethod
+    def dense(cls, Z: Array, most: int) -> TwoWays:
+        """Dense columns, and their rows unless they have more than `most` numbers."""
+        return cls(Numbers.dense(Z.T), Numbers.dense(Z if Z.size <= most else Z[:0]))
+
+    @classmethod
+    def sparse(cls, Z: Any) -> TwoWays:
+        """Sparse columns, a SciPy CSC array, and their rows."""
+        return cls(Numbers.sparse(Z), Numbers.sparse(sparse.csr_array(Z)))
 
 
-def add_rows(Z: Any, rows: Any, scale: Any, out: Any) -> None:
-    """out += Σ_r scale_r z_{rows[r]}, over all columns."""
-    raise NotImplementedError
-
-
-def add_curvature(Z: Any, y: Any, cols: Any, rows: Any, curve: Any, bias: Any, H: Any) -> None:
-    """H += Σ_r curve_r a_i a_i', i = rows[r], a_i = (z_i[cols], y_i); a negative weight takes a row out again."""
-    raise NotImplementedError
-
-
-def by_rows(data: Array, indices: Integers, indptr: Integers, n: int) -> tuple[Array, Integers, Integers]:
-    """The rows (CSR triple) of n rows in CSC."""
-    rows = sparse.csr_array(sparse.csc_array((data, indices, indptr), shape=(n, indptr.size - 1)))
-    return rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64)
+def _read(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Arrays that are only read, of one type whoever owns them."""
+    views = tuple(np.ascontiguousarray(array).view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 def two_at_least(Z: Array) -> Array:
     """Column-major Z, filled up to two columns with zeros: one alone is typed as stored by rows, and compiled anew."""
     n, k = Z.shape
     return np.asfortranarray(Z) if k >= 2 else np.asfortranarray(np.hstack([Z, np.zeros((n, 2 - k))]))
-
-
-def both_ways(Z: Array, most: int) -> tuple[Array, Array]:
-    """Column-major Z beside its rows, which are left out where they have more than `most` numbers."""
-    return Z, np.ascontiguousarray(Z if Z.size <= most else Z[:0])
 
 
 @overload(dot_columns, jit_options={"fastmath": True})
@@ -98,8 +119,15 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if len(Z) == 2:
-        return lambda Z, cols, v, out: dot_columns(Z[0], cols, v, out)
+    if isinstance(Z, types.BaseNamedTuple):
+
+        def either(Z, cols, v, out):  # type: ignore[no-untyped-def]
+            if is_sparse(Z):
+                dot_columns((Z.data, Z.indices, Z.indptr), cols, v, out)
+            else:
+                dot_columns(lines(Z).T, cols, v, out)
+
+        return either
 
     def csc(Z, cols, v, out):  # type: ignore[no-untyped-def]
         for t in range(cols.size):
@@ -139,8 +167,15 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if len(Z) == 2:
-        return lambda Z, cols, scale, out: add_columns(Z[0], cols, scale, out)
+    if isinstance(Z, types.BaseNamedTuple):
+
+        def either(Z, cols, scale, out):  # type: ignore[no-untyped-def]
+            if is_sparse(Z):
+                add_columns((Z.data, Z.indices, Z.indptr), cols, scale, out)
+            else:
+                add_columns(lines(Z).T, cols, scale, out)
+
+        return either
 
     def csc(Z, cols, scale, out):  # type: ignore[no-untyped-def]
         for t in range(cols.size):
@@ -151,127 +186,144 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
     return csc
 
 
-@overload(width)
-def _width(Z):  # type: ignore[no-untyped-def]
-    if len(Z) == 2:
-        return lambda Z: Z[0].shape[1]
-    return lambda Z: Z[2].size - 1
+@compiled(nogil=True, inline="always")
+def is_sparse(Z):  # type: ignore[no-untyped-def]
+    """Which kind of numbers there is."""
+    return Z.indptr.size > 0
 
 
-@overload(few_rows)
-def _few_rows(Z, count, q):  # type: ignore[no-untyped-def]
-    if len(Z) == 2:
-
-        def dense(Z, count, q):  # type: ignore[no-untyped-def]
-            n, k = Z[1].shape
-            return count * k <= FEW_ROWS_SHARE * n * q
-
-        return dense
-
-    def csr(Z, count, q):  # type: ignore[no-untyped-def]
-        return count * (Z[2].size - 1) <= FEW_ROWS_SHARE * (Z[5].size - 1) * q
-
-    return csr
+@compiled(nogil=True, inline="always")
+def lines(Z):  # type: ignore[no-untyped-def]
+    """The lines of dense numbers, as a row-major array."""
+    return Z.data.reshape((Z.number, Z.length))
 
 
-@overload(add_rows, jit_options={"fastmath": True})
-def _add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-    if len(Z) == 2:
-
-        def dense(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-            count = rows.size
-            k = out.size
-            whole = count - count % 4
-            for u in range(0, whole, 4):
-                p, q, r, s = Z[1][rows[u]], Z[1][rows[u + 1]], Z[1][rows[u + 2]], Z[1][rows[u + 3]]
-                a, b, c, e = scale[u], scale[u + 1], scale[u + 2], scale[u + 3]
-                for t in range(k):
-                    out[t] += a * p[t] + b * q[t] + c * r[t] + e * s[t]
-            for u in range(whole, count):
-                a = scale[u]
-                row = Z[1][rows[u]]
-                for t in range(k):
-                    out[t] += a * row[t]
-
-        return dense
-
-    def csr(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-        for r in range(rows.size):
-            for s in range(Z[5][rows[r]], Z[5][rows[r] + 1]):
-                out[Z[4][s]] += scale[r] * Z[3][s]
-
-    return csr
+@compiled(nogil=True)
+def few_rows(Z, count, q):  # type: ignore[no-untyped-def]
+    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns, and rows are there."""
+    return count * Z.rows.length <= FEW_ROWS_SHARE * Z.rows.number * q
 
 
-@overload(add_curvature)
-def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]  # noqa: C901  # two kernels, one for each kind of data
-    if len(Z) == 2:
+@compiled(nogil=True)
+def add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
+    """out += Σ_r scale_r z_{rows[r]}, over all columns."""
+    if is_sparse(Z.rows):
+        add_sparse_rows(Z.rows, rows, scale, out)
+    else:
+        add_dense_rows(lines(Z.rows), rows, scale, out)
 
-        def dense(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
-            k, count, size = cols.size, rows.size, H.shape[0]
-            if count == 0:
-                return
-            R, root, least = np.empty((size, count)), np.empty(count), 0.0
-            for r in range(count):
-                root[r] = np.sqrt(abs(curve[r]))
-                least = min(least, curve[r])
-            if Z[1].shape[0] > 0:
-                for low in range(0, count, STRIP_SAMPLES):  # a strip of samples stays in the cache
-                    high = min(low + STRIP_SAMPLES, count)
-                    for t in range(k):
-                        j = cols[t]
-                        for r in range(low, high):
-                            R[t, r] = Z[1][rows[r], j] * root[r]
-            else:
-                for t in range(k):
-                    column = Z[0][:, cols[t]]
-                    for r in range(count):
-                        R[t, r] = column[rows[r]] * root[r]
-            if bias:
-                for r in range(count):
-                    R[k, r] = y[rows[r]] * root[r]
-            S = R
-            if least < 0.0:
-                S = R.copy()
-                for r in range(count):
-                    if curve[r] < 0.0:
-                        for t in range(size):
-                            S[t, r] = -R[t, r]
-            for low in range(0, size, TILE_ROWS):  # the lower triangle in tiles, then its mirror image
-                high = min(low + TILE_ROWS, size)
-                tile = np.dot(S[low:high], R[:high].T)
-                for a in range(low, high):
-                    for b in range(high):
-                        H[a, b] += tile[a - low, b]
-            for a in range(size):
-                for b in range(a):
-                    H[b, a] = H[a, b]
 
-        return dense
-
-    def csr(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
-        k = cols.size
-        position, ids, values = np.full(Z[2].size - 1, -1, np.int64), np.empty(k, np.int64), np.empty(k)
+@compiled(nogil=True, fastmath=True)
+def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
+    """`add_rows` of a row-major array."""
+    count = rows.size
+    k = out.size
+    whole = count - count % 4
+    for u in range(0, whole, 4):
+        p, q, r, s = Z[rows[u]], Z[rows[u + 1]], Z[rows[u + 2]], Z[rows[u + 3]]
+        a, b, c, e = scale[u], scale[u + 1], scale[u + 2], scale[u + 3]
         for t in range(k):
-            position[cols[t]] = t
-        for r in range(rows.size):
-            i, count = rows[r], 0
-            h = curve[r]
-            for s in range(Z[5][i], Z[5][i + 1]):
-                t = position[Z[4][s]]
-                if t >= 0:
-                    ids[count], values[count] = t, Z[3][s]
-                    count += 1
-            for a in range(count):
-                value = h * values[a]
-                for b in range(a + 1):
-                    H[max(ids[a], ids[b]), min(ids[a], ids[b])] += value * values[b]
-                if bias:
-                    H[k, ids[a]] += value * y[i]
-            if bias:
-                H[k, k] += h
-        for a in range(H.shape[0]):
-            for b in range(a):
-                H[b, a] = H[a, b]
+            out[t] += a * p[t] + b * q[t] + c * r[t] + e * s[t]
+    for u in range(whole, count):
+        a = scale[u]
+        row = Z[rows[u]]
+        for t in range(k):
+            out[t] += a * row[t]
 
-    return csr
+
+@compiled(nogil=True, fastmath=True)
+def add_sparse_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
+    """`add_rows` of sparse rows."""
+    data, indices, indptr = Z.data, Z.indices, Z.indptr
+    for r in range(rows.size):
+        for s in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            out[indices[s]] += scale[r] * data[s]
+
+
+@compiled(nogil=True)
+def add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
+    """H += Σ_r curve_r a_i a_i', i = rows[r], a_i = (z_i[cols], y_i); a negative weight takes a row out again."""
+    if rows.size == 0:
+        return
+    if is_sparse(Z.rows):
+        position = np.full(Z.rows.length, -1, np.int64)
+        for t in range(cols.size):
+            position[cols[t]] = t
+        add_sparse_curvature(Z.rows, y, position, rows, curve, bias, H)
+    else:
+        add_dense_curvature(Z, y, cols, rows, curve, bias, H)
+    for a in range(H.shape[0]):
+        for b in range(a):
+            H[b, a] = H[a, b]
+
+
+@compiled(nogil=True)
+def add_dense_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
+    """The lower triangle of `add_curvature` of dense numbers, as products of matrices in tiles."""
+    count, size = rows.size, H.shape[0]
+    root, least = np.empty(count), 0.0
+    for r in range(count):
+        root[r] = np.sqrt(abs(curve[r]))
+        least = min(least, curve[r])
+    R = np.empty((size, count))
+    copy_scaled(Z, cols, rows, root, R)
+    if bias:
+        for r in range(count):
+            R[cols.size, r] = y[rows[r]] * root[r]
+    S = R
+    if least < 0.0:
+        S = R.copy()
+        for r in range(count):
+            if curve[r] < 0.0:
+                for t in range(size):
+                    S[t, r] = -R[t, r]
+    for low in range(0, size, TILE_ROWS):
+        high = min(low + TILE_ROWS, size)
+        tile = np.dot(S[low:high], R[:high].T)
+        for a in range(low, high):
+            for b in range(high):
+                H[a, b] += tile[a - low, b]
+
+
+@compiled(nogil=True)
+def copy_scaled(Z, cols, rows, root, R):  # type: ignore[no-untyped-def]
+    """R[t, r] = root_r Z[rows[r], cols[t]], of dense numbers."""
+    count = rows.size
+    if Z.rows.number == 0:
+        columns = lines(Z.columns)
+        for t in range(cols.size):
+            column = columns[cols[t]]
+            for r in range(count):
+                R[t, r] = column[rows[r]] * root[r]
+        return
+    by_rows = lines(Z.rows)
+    for low in range(0, count, STRIP_SAMPLES):  # a strip of samples stays in the cache
+        high = min(low + STRIP_SAMPLES, count)
+        for t in range(cols.size):
+            j = cols[t]
+            for r in range(low, high):
+                R[t, r] = by_rows[rows[r], j] * root[r]
+
+
+@compiled(nogil=True)
+def add_sparse_curvature(Z, y, position, rows, curve, bias, H):  # type: ignore[no-untyped-def]
+    """The lower triangle of `add_curvature` of sparse rows; `position` (k,) is the place of a chosen column, or −1."""
+    data, indices, indptr = Z.data, Z.indices, Z.indptr
+    k = H.shape[0] - bias
+    ids, values = np.empty(k, np.int64), np.empty(k)
+    for r in range(rows.size):
+        i, count = rows[r], 0
+        h = curve[r]
+        for s in range(indptr[i], indptr[i + 1]):
+            t = position[indices[s]]
+            if t >= 0:
+                ids[count], values[count] = t, data[s]
+                count += 1
+        for a in range(count):
+            value = h * values[a]
+            for b in range(a + 1):
+                H[max(ids[a], ids[b]), min(ids[a], ids[b])] += value * values[b]
+            if bias:
+                H[k, ids[a]] += value * y[i]
+        if bias:
+            H[k, k] += h

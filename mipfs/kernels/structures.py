@@ -67,7 +67,7 @@ class Goal(NamedTuple):
 class Columns(NamedTuple):
     """The columns that are alive, and what is selected of them.
 
-    Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
+    Z, X : `TwoWays`, columns y∘(x − z)·√size of the kernel, and `Numbers`, the data's own
     penalty, center, norms : (k,)
     M : the most columns that may be selected, −1 for any number
     """

@@ -101,6 +101,8 @@ Gap = Annotated[float, Within(0, below=1, hint="0.02 is 2%")]
 """A relative gap: 2 for 2% would ask for nothing, or for everything."""
 Seconds = Annotated[float, Within(0, of="seconds", finite=False)]
 """Infinite where there is no limit."""
+Gigabytes = Annotated[float, Within(above=0, of="gigabytes", finite=False)]
+"""Of 10⁹ bytes."""
 Seed = Natural
 Names = tuple[str, ...]
 

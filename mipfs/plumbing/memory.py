@@ -1,17 +1,61 @@
-"""How much memory a block of code takes at most, by the operating system's own count: what compiled code takes too."""
+"""Memory by the operating system's own count, of compiled code too: what a block takes at most, and a limit."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mipfs.errors import UsageError
+
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
 """What tells Linux to forget the highest mark of a process."""
+RESERVE = 0.05
+"""Of a memory limit: what writing the result and its certificate takes, and what is taken between two looks."""
+LOOK_SECONDS = 0.02
+"""How often the operating system is asked, which takes some 20 µs."""
+
+
+class MemoryLimit:
+    """Whether this process holds as much memory as it may, less a reserve to end with.
+
+    Parameters
+    ----------
+    gigabytes : float or None, of 10⁹ bytes; None or inf for no limit
+
+    Raises
+    ------
+    UsageError
+        The process holds more already.
+    """
+
+    def __init__(self, gigabytes: float | None) -> None:
+        self._bytes = math.inf if gigabytes is None else (1.0 - RESERVE) * 1e9 * gigabytes
+        self._next = -math.inf
+        self._is_reached = False
+        if self.is_reached:
+            held = (_held("VmRSS") or _highest() or 0) / 1e9
+            raise UsageError(
+                f"memory_limit = {gigabytes:g}: the process holds {held:.2f} GB before the run begins, and "
+                f"{RESERVE:.0%} of the limit is kept for writing the result; give more"
+            )
+
+    @property
+    def is_reached(self) -> bool:
+        """Once it is reached, it stays so: what is given back is hardly ever returned to the system."""
+        if self._is_reached or self._bytes == math.inf or time.monotonic() < self._next:
+            return self._is_reached
+        held = _held("VmRSS")
+        held = _highest() if held is None else held
+        self._is_reached = held is not None and held >= self._bytes
+        self._next = time.monotonic() + LOOK_SECONDS
+        return self._is_reached
 
 
 @dataclass

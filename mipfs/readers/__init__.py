@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from scipy import sparse
 from mipfs.data import checks
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
+from mipfs.data.recipe import Prepared, Recipe
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
@@ -25,15 +26,18 @@ from mipfs.readers.frames import FRAME, from_frame, is_frame
 from mipfs.readers.labels import applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
+from mipfs.readers.raw import PLAIN, Preparing, again
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
 
-__all__ = ["read", "read_new"]
+__all__ = ["read", "read_as", "read_new"]
 
-READERS: dict[str, Callable[[Path, Label, bool], Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
+READERS: dict[str, Callable[..., Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
 """What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
+PREPARED = "csv", "parquet"
+"""Formats of raw tables, whose readers are also told what is done to these."""
 
 
 @declared
@@ -44,6 +48,11 @@ def read(
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
     words: Sequence[str] | None = None,
+    *,
+    drop: Any = None,
+    use: Any = None,
+    impute: Any = None,
+    types: Mapping[str, str] | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
 
@@ -71,6 +80,16 @@ def read(
     words : sequence of str, optional
         Columns of words that are features although they differ in most rows, as IDs do, which are left out otherwise;
         default: ``[data] words`` of the .toml.
+    drop, use : sequence of str, optional
+        Columns of a table that are left out, or that alone are features; default: those of ``[data]`` of the .toml.
+    impute : {"median", "most frequent", "level"}, or mapping of a column, or "*" for the others, to one; optional
+        What missing values of a table become: the median of a column of numbers (of one of words the most frequent
+        word), the most frequent value, or, of words, a level of their own, ``missing``, and of numbers the median with
+        a feature ``column=missing`` beside. They are an error elsewhere. Folds fill in by their training part alone.
+        Default: ``[data] impute`` of the .toml.
+    types : mapping of column to kind, optional
+        Columns of which cells are read as numbers: "date" (days since 1970), "date d/m/y", "date m/d/y", "currency",
+        "percent", "decimal comma" (`mipfs.readers.typed`). Default: ``[data] types`` of the .toml.
 
     Returns
     -------
@@ -97,6 +116,25 @@ def read(
     >>> data.n_samples, data.n_features, data.feature_names[0]
     (569, 30, 'mean radius')
     """
+    given = {"drop": drop, "use": use, "impute": impute, "types": types}
+    return _read(path, given, scale, label, positive, n_features, words)
+
+
+def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
+    """Read data that was prepared by a recipe, whatever the .toml beside it asks for; else as `read`."""
+    return _read(path, recipe, **given)
+
+
+def _read(
+    path: Any,
+    recipe: Recipe | Mapping[str, Any],
+    scale: Scaling | None = None,
+    label: Any = None,
+    positive: str | float | bool | None = None,
+    n_features: int | None = None,
+    words: Sequence[str] | None = None,
+) -> Instance:
+    """What `read` says; of a recipe in parts the .toml says what is None."""
     frame = path if is_frame(path) else None
     if frame is None and not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
@@ -111,15 +149,17 @@ def read(
         raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
     if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
         raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
+    sidecar = Sidecar(path) if frame is not None else Sidecar.beside(path)
+    preparing = Preparing(recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar))
     if frame is not None:
-        sidecar, table = Sidecar(path), from_frame(frame, label)
+        table = from_frame(frame, label, preparing=preparing)
         assert table.names is not None
         names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
     else:
-        sidecar = Sidecar.beside(path)
-        table, names = _load(path, sidecar, label, n_features, labelled=True)
+        table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
     if table.signs is None:
-        table, names = without_ids(table, names, sidecar.words if words is None else words, path)
+        named = [name for name in preparing.recipe.use or () if name in table.groups]
+        table, names = without_ids(table, names, [*(sidecar.words if words is None else words), *named], path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
@@ -148,19 +188,33 @@ def read(
         label=table.label,
         words=_words(table),
     )
+    instance = _described(instance, sidecar, preparing.recipe, table)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
 
 
+def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table) -> Instance:
+    """With class weights that the description asks for, and what was done to a raw table."""
+    try:
+        instance.class_weights(sidecar.class_weight)
+    except UsageError as error:
+        sidecar.fail(f"[data] {error}", "name one of them", "data", "class_weight")
+    prepared = Prepared(recipe, table.filled).over(instance.index) if recipe else None
+    if prepared is None and sidecar.class_weight is None:
+        return instance
+    return replace(instance, class_weight=sidecar.class_weight, prepared=prepared)
+
+
 def read_new(
-    path: str | Path,
+    path: Any,
     *,
     names: Sequence[str] = (),
     n_features: int | None = None,
     labels: Labels | None = None,
     label: str | None = None,
     remembered: str | None = None,
+    recipe: Mapping[str, Any] | None = None,
 ) -> Instance:
     """Read data to predict or to evaluate with a classifier that was trained before.
 
@@ -168,7 +222,7 @@ def read_new(
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, or a pandas data frame
     names : sequence of str
         The features the classifier uses: ``column=word`` becomes a column of zeros where the file has the
         column of words but never that word.
@@ -180,20 +234,28 @@ def read_new(
         As in `read`.
     remembered : str, optional
         The label column of the training data: that of this file too, if it has one of that name.
+    recipe : mapping, optional
+        What was done to the training data, as the JSON of a result states it: it is done to this table too.
 
     Raises
     ------
     DataError
         As in `read`; also a label that is neither of the two.
     """
-    path = Path(path)
-    table, found = _load(path, Sidecar.beside(path), label, n_features, labels is not None, remembered)
+    preparing = again(recipe, names)
+    if is_frame(path):
+        frame, path = path, FRAME
+        table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)
+        found: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
+    else:
+        path = Path(path)
+        table, found = _load(path, Sidecar.beside(path), label, n_features, labels is not None, remembered, preparing)
     if labels is None:
         y = np.full(table.X.shape[0], np.nan)
     else:
         y = apply_labels(table, labels, path) if table.signs is None else applied(table, labels, path)
     known = set(found)
-    absent = [name for name in names if name not in known and name.partition("=")[0] in table.groups]
+    absent = [name for name in names if name not in known and "=" in name and name.partition("=")[0] in table.groups]
     X = table.X
     if absent:
         zeros = sparse.csc_array((X.shape[0], len(absent)))
@@ -210,6 +272,11 @@ def read_new(
         label=table.label,
         words=_words(table),
     )
+
+
+def _recipe(given: Mapping[str, Any], sidecar: Sidecar) -> Recipe:
+    """The recipe that is asked for, in parts, on top of what the .toml says."""
+    return Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
 
 
 def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
@@ -240,11 +307,15 @@ def _load(
     n_features: int | None,
     labelled: bool,
     remembered: str | None = None,
+    preparing: Preparing = PLAIN,
 ) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
     given = sidecar.names
     stated = None
+    if preparing.recipe and preparing.known is None and kind not in PREPARED:
+        what = next(name for name, value in preparing.recipe.document().items() if value)
+        raise UsageError(f"{what}: {path.name} is no table of named columns; CSV, Parquet and data frames are prepared")
     if kind == "store":
         return _opened(path, label)
     column: Label = label
@@ -263,7 +334,7 @@ def _load(
         asked = given if given is not None else stated
         table = read_svmlight(path, n_features if asked is None else len(asked))
     else:
-        table = READERS[kind](path, column, labelled)
+        table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None
     if stated is not None:
         check_count(path, stated, table.X.shape[1])

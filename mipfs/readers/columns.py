@@ -15,9 +15,9 @@ from scipy import sparse
 from mipfs.data.instance import nearest
 from mipfs.data.matrix import compact
 from mipfs.errors import DataError, DataWarning, LabelError
+from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
-
-Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
+from mipfs.readers.typed import remedy
 
 LABEL = "label"
 BAG = "bag"
@@ -41,6 +41,7 @@ def to_table(
     label: Label = None,
     labelled: bool = True,
     lines: npt.NDArray[np.int64] | None = None,
+    preparing: Preparing = PLAIN,
 ) -> Table:
     """Give every column its role; words become one feature ``column=word`` per distinct word, a group.
 
@@ -52,11 +53,13 @@ def to_table(
         The column of labels, or names of which the first that is there is meant; default ``label``.
     labelled : bool
         False: a file without labels will do.
+    preparing : Preparing
+        What missing values, NaN among numbers and empty among words, are filled with.
 
     Raises
     ------
     DataError
-        No label column, words as sample weights, no feature column left.
+        No label column, words as sample weights, no feature column left, or one without any value.
 
     Warns
     -----
@@ -73,7 +76,8 @@ def to_table(
     features: list[str] = []
     groups: dict[str, tuple[str, ...]] = {}
     blocks = []
-    for name, values in by_name.items():
+    every, contents, filled = preparing.fill([*by_name], [*by_name.values()], path)
+    for name, values in zip(every, contents, strict=True):
         if values.dtype.kind == "f":
             _warn_of_counter(name, values, path)
             features.append(name)
@@ -91,7 +95,8 @@ def to_table(
     X = compact(sparse.hstack(blocks, format="csc"))
     weights = None if weight is None else weight.astype(np.float64)
     bags = None if bag is None else _bags(bag)
-    return Table(X, labels, tuple(features), groups, bags, weights, lines, None if labels is None else label)
+    called = None if labels is None else label
+    return Table(X, labels, tuple(features), groups, bags, weights, lines, called, filled=filled)
 
 
 def label_among(label: Label, names: Sequence[str]) -> str:
@@ -162,8 +167,9 @@ def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: P
         words = table.groups[one]
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0][len(one) + 1 :])!r}, as IDs and dates do, and is left out; {_ORDINARY}, or name it "
-            f"under [data] words in the .toml beside the data (words=[{one!r}] in Python) to keep it",
+            f"{_example(words[0][len(one) + 1 :])!r}, as IDs and dates do, and is left out; "
+            f"{remedy(one, [word[len(one) + 1 :] for word in words]) or _ORDINARY}, or name it under [data] words in "
+            f"the .toml beside the data (words=[{one!r}] in Python) to keep it, or --drop it ([data] drop)",
             DataWarning,
             stacklevel=3,
         )
@@ -188,7 +194,7 @@ def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], 
         return
     warnings.warn(
         f"{path}: column {name!r} holds {count} different words in {n} rows, such as {_example(values[0])!r}, and "
-        f"makes a feature of each; {_ORDINARY}, and leave out IDs and dates",
+        f"makes a feature of each; {remedy(name, values) or f'{_ORDINARY}, and --drop IDs and dates ([data] drop)'}",
         DataWarning,
         stacklevel=2,
     )
@@ -199,7 +205,9 @@ def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
     n = len(values)
     if n > MOST_WORDS and values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(n)):
         warnings.warn(
-            f"{path}: column {name!r} counts the rows; leave it out, unless it is a feature", DataWarning, stacklevel=2
+            f"{path}: column {name!r} counts the rows; --drop it ([data] drop), unless it is a feature",
+            DataWarning,
+            stacklevel=2,
         )
 
 

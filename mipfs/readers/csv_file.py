@@ -8,7 +8,7 @@ import math
 import re
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -17,10 +17,13 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, MOST_NAMED, Column, Label, label_among, require_label, to_table
+from mipfs.readers import typed
+from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
+from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered
 from mipfs.readers.table import Table
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
@@ -34,10 +37,11 @@ ROW_NUMBERS = ("", "Unnamed: 0")
 _DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 """Numbers with a decimal comma, and with commas between thousands; 1,234 may be either."""
-_FILL = "fill it in, or leave out the sample or the column"
+_LEAVE_OUT = "fill it in, or leave out the sample or the column"
+FILL = f"{_LEAVE_OUT}, or {IMPUTE}"
 
 
-def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
+def read_csv(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
     """Read a CSV file (UTF-8, header), packed by gzip or bzip2 or not.
 
     The separator is the comma, or the semicolon, tab or bar where that makes more columns of the first two lines. A
@@ -58,15 +62,22 @@ def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
         A column of row numbers is left out, decimal commas are read, or words are hardly categories.
     """
     with opened(path) as stream:
-        found = list(batches(path, stream, label, labelled=labelled))
+        found = list(batches(path, stream, label, labelled=labelled, preparing=preparing))
     if not found:
         raise DataError("no samples under the header", "give one sample per line", path=path)
     names, columns, lines = found[0]
-    return to_table(names, columns, path=path, label=label, labelled=labelled, lines=lines)
+    return to_table(names, columns, path=path, label=label, labelled=labelled, lines=lines, preparing=preparing)
 
 
 def batches(
-    path: Path, stream: IO[bytes], label: Label, *, labelled: bool = True, cells: int | None = None, done: int = 0
+    path: Path,
+    stream: IO[bytes],
+    label: Label,
+    *,
+    labelled: bool = True,
+    cells: int | None = None,
+    done: int = 0,
+    preparing: Preparing = PLAIN,
 ) -> Iterator[tuple[list[str], list[Column], npt.NDArray[np.int64]]]:
     """Names of the columns, the columns, and the lines of some rows, one after the other.
 
@@ -78,6 +89,7 @@ def batches(
     cells : about how many make a batch; None: all. What a column is is decided in each batch, and whether the first one
         counts the rows in the first
     done : rows that are passed over: whole batches of an earlier reading
+    preparing : which columns are read and how; a missing value that is filled in later is NaN, or an empty word
 
     Raises
     ------
@@ -94,19 +106,26 @@ def batches(
         first = reader.line_num
         _check_header(header, path, first)
         names: list[str] = []
+        kept: list[int] = []
         for rows, lines in _rows(reader, len(header), path, cells):
             if not names:
                 names = header[_counts_rows(header, rows, path, first) :]
                 mixing = (label_among(label, names), BAG)
                 if labelled:
                     require_label(mixing[0], names, path)
+                left_out = len(header) - len(names)
+                kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path)]
+                kept = [k for k in kept if labelled or header[k] != mixing[0]]  # new rows may lack their labels
+                names = [header[k] for k in kept]
             done -= len(rows)
             if done >= 0:
                 continue
-            given = list(zip(*rows, strict=True))[len(header) - len(names) :]
-            _check_missing(names, given, lines, path)
+            every = list(zip(*rows, strict=True))
+            given = [every[k] for k in kept]
+            of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
+            _check_missing(given, lines, path, of, (*mixing, WEIGHT))
             pairs = zip(names, given, strict=True)
-            columns = [_column(name, cell, lines, path, name in mixing) for name, cell in pairs]
+            columns = [_prepared(name, cell, lines, path, name in mixing, of[name]) for name, cell in pairs]
             yield names, columns, np.array(lines, dtype=np.int64)
     except csv.Error as error:
         raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
@@ -192,10 +211,23 @@ def _check_header(header: list[str], path: Path, line: int) -> None:
         seen.add(name)
 
 
-def _check_missing(header: list[str], cells: list[tuple[str, ...]], lines: array[int], path: Path) -> None:
-    """Refuse missing values: the first of them, and the columns that have some."""
+def is_missing(cell: str) -> bool:
+    """Whether a cell stands for a missing value."""
+    return cell.strip().lower() in MISSING
+
+
+def _check_missing(
+    cells: list[tuple[str, ...]],
+    lines: array[int],
+    path: Path,
+    preparing: Mapping[str, Preparing],
+    roles: Collection[str],
+) -> None:
+    """Refuse missing values that are not to be filled in: the first of them, and the columns that have some."""
     found = {}
-    for name, column in zip(header, cells, strict=True):
+    for (name, one), column in zip(preparing.items(), cells, strict=True):
+        if one.allows(name):
+            continue
         odd = {cell for cell in set(column) if cell.strip().lower() in MISSING}
         if odd:
             places = [i for i, cell in enumerate(column) if cell in odd]
@@ -206,7 +238,36 @@ def _check_missing(header: list[str], cells: list[tuple[str, ...]], lines: array
     more = f", {count} values in all" if count > 1 else ""
     others = [other for other in found if other != name]
     more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
-    raise DataError(f"column {name!r} has no value ({cell!r}){more}", _FILL, path=path, line=lines[first])
+    remedy = _LEAVE_OUT if name in roles else FILL
+    raise DataError(f"column {name!r} has no value ({cell!r}){more}", remedy, path=path, line=lines[first])
+
+
+def _prepared(
+    name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool, preparing: Preparing
+) -> Column:
+    """The column as its type says, NaN or an empty word where a value is missing and filled in later."""
+    kind = preparing.recipe.types.get(name)
+    if kind is not None:
+
+        def refuse(i: int) -> DataError:
+            what = "write the dates in one way" if kind.startswith("date") else "correct the cell"
+            return DataError(
+                f"column {name!r} is {cells[i]!r}, which is no {kind}",
+                f"{what}, or give it another type: {', '.join(TYPES)}",
+                path=path,
+                line=lines[i],
+            )
+
+        return typed.numbers(cells, kind, is_missing, refuse)
+    if not preparing.allows(name):
+        return _column(name, cells, lines, path, mixed)
+    there = [i for i, cell in enumerate(cells) if not is_missing(cell)]
+    if len(there) == len(cells):
+        return _column(name, cells, lines, path, mixed)
+    if not there:
+        return np.full(len(cells), np.nan)
+    known = _column(name, tuple(cells[i] for i in there), array("q", [lines[i] for i in there]), path, mixed)
+    return scattered(known, there, len(cells))
 
 
 def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool) -> Column:
@@ -233,9 +294,10 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
         return decimals
     if word_at is not None and number_at is not None and not mixed:
         message = f"column {name!r} is {cells[word_at]!r} here and the number {cells[number_at]!r} on line "
+        hint = typed.remedy(name, cells)
         raise DataError(
             f"{message}{lines[number_at]}",
-            "correct the cell; categories are written as words throughout",
+            hint or "correct the cell; categories are written as words throughout",
             path=path,
             line=lines[word_at],
         )
@@ -268,7 +330,8 @@ def _decimal_commas(name: str, cells: tuple[str, ...], lines: array[int], path: 
         example = stripped[with_comma[0]]
         raise DataError(
             f"column {name!r} is {example!r}, with a comma between thousands or before decimals",
-            f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column",
+            f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column, or give "
+            f'--types "{name}=decimal comma" or "{name}=currency"',
             path=path,
             line=lines[with_comma[0]],
         )

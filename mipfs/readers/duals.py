@@ -31,6 +31,9 @@ def unpacked(
     count = int(np.count_nonzero(held))
     at_top = np.unpackbits(rest[: (count + 7) // 8], count=count).view(bool)
     below = ~at_top
+    size = (n + 7) // 8 + (count + 7) // 8 + width * int(np.count_nonzero(below))
+    if data.size != size:
+        raise ValueError(f"a dual vector has {data.size} bytes in place of {size}")
     values = np.zeros((np.count_nonzero(below), 8), dtype=np.uint8)
     values[:, :width] = rest[(count + 7) // 8 :].reshape(values.shape[0], width)
     found = np.empty(count, dtype=np.int64)

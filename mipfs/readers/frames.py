@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, MOST_NAMED, Column, Label, label_among, require_label, to_table
-from mipfs.readers.csv_file import ROW_NUMBERS
+from mipfs.readers import typed
+from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
+from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
+from mipfs.readers.raw import PLAIN, Column, Preparing, scattered
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
 """How messages call it."""
-_FILL = "fill it in (fillna), or leave out the row (dropna) or the column"
+_FILL = "fill it in (fillna, or impute='median'), or leave out the row (dropna) or the column (drop=[...])"
 
 
 def is_frame(value: Any) -> bool:
@@ -25,7 +28,7 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
-def from_frame(frame: Any, label: Label = None, labelled: bool = True) -> Table:
+def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
     """Give the columns of a data frame the roles that those of a CSV file have; its index is no feature.
 
     Raises
@@ -46,13 +49,19 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True) -> Table:
             DataWarning,
             stacklevel=3,
         )
-        return from_frame(frame.iloc[:, 1:], label, labelled)
+        return from_frame(frame.iloc[:, 1:], label, labelled, preparing)
     mixing = (label_among(label, names), BAG)
     if labelled:
         require_label(mixing[0], names, FRAME)
-    gaps = [name for k, name in enumerate(names) if frame.iloc[:, k].isna().any()]
-    columns = [column_values(frame, k, name, name in mixing, gaps) for k, name in enumerate(names)]
-    return to_table(names, columns, path=FRAME, label=label, labelled=labelled)
+    roles = (*mixing, WEIGHT)
+    kept = [k for k in preparing.kept(names, roles, FRAME) if labelled or names[k] != mixing[0]]
+    gaps = [names[k] for k in kept if not preparing.allows(names[k]) and frame.iloc[:, k].isna().any()]
+    columns = [
+        column_values(frame, k, names[k], names[k] in mixing, gaps, PLAIN if names[k] in roles else preparing)
+        for k in kept
+    ]
+    names = [names[k] for k in kept]
+    return to_table(names, columns, path=FRAME, label=label, labelled=labelled, preparing=preparing)
 
 
 def _counts_rows(series: Any) -> bool:
@@ -61,24 +70,38 @@ def _counts_rows(series: Any) -> bool:
     return values.dtype.kind in "iu" and bool(np.all(values >= 0)) and np.unique(values).size == values.size
 
 
-def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = ()) -> Column:
+def column_values(
+    frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = (), preparing: Preparing = PLAIN
+) -> Column:
     """Column k of a data frame as numbers, or as words where it holds words or is of pandas's categories.
 
     Raises
     ------
     DataError
         See `from_frame`; `mixed`, of labels and bags, allows words beside numbers, `gaps` are the columns with missing
-        values.
+        values. One that `preparing` fills in later is NaN, or an empty word.
     """
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
-    if missing.size:
+    kind = preparing.recipe.types.get(name)
+    if preparing.allows(name) and kind is None:
+        gaps_ = np.array(series.isna())
+        if np.asarray(series).dtype.kind not in "biuf":  # words that stand for a missing value, as in a file
+            gaps_ |= [isinstance(value, str) and is_missing(value) for value in series]
+        there = np.flatnonzero(~gaps_)
+        if there.size == 0:
+            return np.full(len(series), np.nan)
+        known = column_values(frame.iloc[there], k, name, mixed)
+        return scattered(known, there, len(series))
+    if missing.size and not preparing.allows(name):
         row = place_of(frame.index, int(missing[0]))
         more = f", {missing.size} values in all" if missing.size > 1 else ""
         others = [other for other in gaps if other != name]
         more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
         raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
+    if kind is not None:
+        return _typed(series, name, kind, preparing.allows(name))
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
@@ -107,6 +130,23 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
             "give numbers or words, or leave the column out",
             path=FRAME,
         ) from None
+
+
+def _typed(series: Any, name: str, kind: str, gaps: bool) -> Column:
+    """A column whose cells mean what the recipe says; moments of pandas are dates."""
+    if kind.startswith("date") and np.asarray(series).dtype.kind == "M":
+        return typed.days(np.asarray(series))
+    none = np.asarray(series.isna())
+    cells = [None if gap else value for gap, value in zip(none, series.tolist(), strict=True)]
+
+    def refuse(i: int) -> DataError:
+        return DataError(
+            f"column {name!r} is {cells[i]!r} at {place_of(series.index, i)}, which is no {kind}",
+            f"correct the cell, or give it another type: {', '.join(TYPES)}",
+            path=FRAME,
+        )
+
+    return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)
 
 
 def as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:

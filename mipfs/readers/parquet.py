@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, MissingExtraError
-from mipfs.readers.columns import Column, Label, to_table
-from mipfs.readers.csv_file import FEW
+from mipfs.readers import typed
+from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, to_table
+from mipfs.readers.csv_file import FEW, FILL, is_missing
 from mipfs.readers.files import opened
+from mipfs.readers.raw import PLAIN, Column, Preparing, scattered
 from mipfs.readers.table import Table
 
 
-def read_parquet(path: Path, label: Label = None, labelled: bool = True) -> Table:
+def read_parquet(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
     """Read a Parquet file; its columns have the same roles as those of a CSV file.
 
     Raises
@@ -25,15 +28,22 @@ def read_parquet(path: Path, label: Label = None, labelled: bool = True) -> Tabl
     DataError
         Not a Parquet file; a missing or infinite value; a column of neither numbers nor words; no label column.
     """
-    found = list(batches(path, opened))
+    found = list(batches(path, opened, preparing=preparing, label=label, labelled=labelled))
     if not found:
         raise DataError("the file has no samples", "give at least one row of each class", path=path)
     names, columns, _ = found[0]
-    return to_table(names, columns, path=path, label=label, labelled=labelled)
+    return to_table(names, columns, path=path, label=label, labelled=labelled, preparing=preparing)
 
 
 def batches(
-    path: Path, open_: Callable[[Path], Any], *, cells: int | None = None, done: int = 0
+    path: Path,
+    open_: Callable[[Path], Any],
+    *,
+    cells: int | None = None,
+    done: int = 0,
+    preparing: Preparing = PLAIN,
+    label: Label = None,
+    labelled: bool = True,
 ) -> Iterator[tuple[list[str], list[Column], None]]:
     """Names of the columns and the columns of some rows, one after the other; None for the lines, of which it has none.
 
@@ -43,6 +53,8 @@ def batches(
     open_ : opens it
     cells : about how many make a batch; None: all
     done : rows that are passed over
+    preparing : which columns are read and how; a missing value that is filled in later is NaN, or an empty word
+    label, labelled : as `to_table` takes them
 
     Raises
     ------
@@ -58,6 +70,8 @@ def batches(
         with open_(path) as stream:
             file = pq.ParquetFile(stream)
             names = feature_columns(file.schema_arrow.names, path)
+            roles = (label_among(label, names), BAG, WEIGHT)
+            names = [names[k] for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
             for part in (
                 [file.read(columns=names)]
                 if cells is None
@@ -65,7 +79,9 @@ def batches(
             ):
                 done -= part.num_rows
                 if done < 0 and part.num_rows:
-                    yield names, [column(name, _joined(part.column(name)), path) for name in names], None
+                    of = [PLAIN if name in roles else preparing for name in names]
+                    pairs = zip(names, of, strict=True)
+                    yield names, [column(name, _joined(part.column(name)), path, one) for name, one in pairs], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
@@ -85,22 +101,28 @@ def feature_columns(given: Sequence[str], path: Path) -> list[str]:
     return names
 
 
-def column(name: str, values: Any, path: Path) -> Column:
-    """An Arrow array as numbers or words; what is missing or neither is refused by its place."""
+def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> Column:
+    """An Arrow array as numbers or words; what is missing or neither is refused by its place.
+
+    A missing value that `preparing` fills in later is NaN, or an empty word.
+    """
     import pyarrow as pa
 
     kind = values.type
     if pa.types.is_dictionary(kind):
         values = values.dictionary_decode()
         kind = values.type
+    said = preparing.recipe.types.get(name)
+    if said is not None:
+        return _typed(name, values, said, path, preparing.allows(name))
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
+    if preparing.allows(name):
+        return _with_gaps(name, values, path)
     if values.null_count:
         row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        raise DataError(
-            f"column {name!r} has no value in row {row}", "fill it in, or leave out the sample or the column", path=path
-        )
+        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return np.asarray(array, dtype=np.str_)
@@ -113,3 +135,35 @@ def column(name: str, values: Any, path: Path) -> Column:
             path=path,
         )
     return numbers
+
+
+def _with_gaps(name: str, values: Any, path: Path) -> Column:
+    """A column whose missing values, null or NaN, are filled in later."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gaps = np.array(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):  # words that say so, as in CSV
+        gaps |= [one is not None and is_missing(one) for one in values.to_pylist()]
+    if gaps.all():
+        return np.full(len(gaps), np.nan)
+    known = column(name, pc.filter(values, pa.array(~gaps)), path)
+    return scattered(known, ~gaps, len(gaps))
+
+
+def _typed(name: str, values: Any, kind: str, path: Path, gaps: bool) -> Column:
+    """A column whose cells mean what the recipe says; Arrow's dates and moments are dates."""
+    import pyarrow as pa
+
+    if values.null_count and not gaps:
+        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
+    if kind.startswith("date") and pa.types.is_temporal(values.type):
+        return typed.days(values.to_numpy(zero_copy_only=False))
+    cells = values.to_pylist()
+
+    def refuse(i: int) -> DataError:
+        message = f"column {name!r} is {cells[i]!r} in row {i + 1}, which is no {kind}"
+        return DataError(message, f"correct it, or give it another type: {', '.join(TYPES)}", path=path)
+
+    return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)

@@ -13,12 +13,26 @@ from pathlib import Path
 from typing import Any, Never, cast
 
 from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settled
+from mipfs.data.classes import ClassWeight, checked_weights
 from mipfs.data.instance import SCALINGS, Scaling, nearest
+from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened
 
 TABLES: dict[str, tuple[str, ...] | None] = {
-    "data": ("label", "positive", "scale", "words", "source", "licence"),
+    "data": (
+        "label",
+        "positive",
+        "scale",
+        "words",
+        "drop",
+        "use",
+        "impute",
+        "types",
+        "class_weight",
+        "source",
+        "licence",
+    ),
     "features": ("names",),
     "cost": None,
     "penalty": None,
@@ -97,6 +111,25 @@ class Sidecar:
     def words(self) -> list[str]:
         """The columns of words that are features although they tell rows apart."""
         return cast(list[str], self._of("data", "words") or [])
+
+    @cached_property
+    def recipe(self) -> dict[str, Any]:
+        """What it says of a raw table: drop, use, impute and types, as `Recipe.of` takes them."""
+        found = {key: self._of("data", key) for key in ("drop", "use", "impute", "types")}
+        for key, value in found.items():
+            try:
+                Recipe.of(**{key: value})
+            except UsageError as error:
+                self.fail(f"[data] {error}", "correct it", "data", key)
+        return found
+
+    @cached_property
+    def class_weight(self) -> ClassWeight | None:
+        """The weights of the classes."""
+        try:
+            return checked_weights(self._of("data", "class_weight"))
+        except UsageError as error:
+            self.fail(f"[data] {error}", "correct it", "data", "class_weight")
 
     @property
     def names(self) -> list[str] | None:
@@ -229,6 +262,7 @@ class Sidecar:
             self.fail(f"[data] positive is {self.positive!r}", "write one of the two labels", "data", "positive")
         if self._of("data", "words") is not None:
             self.name_list(self._of("data", "words"), "[data] words", "data", "words")
+        _ = self.recipe, self.class_weight
         if self.names is not None:
             self.name_list(self.names, "[features] names", "features", "names")
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Labels
+from mipfs.data.recipe import Filled
 from mipfs.plumbing.arrays import Array
 
 
@@ -30,6 +31,7 @@ class Table:
     label : str, or None
         The column or array that the labels stand in, where it has a name.
     signs : (n,) ndarray of -1.0 and +1.0 with what the two are called, in place of `labels`, or None
+    filled : tuple of Filled, the columns whose missing values are filled in
     """
 
     X: Any
@@ -41,3 +43,4 @@ class Table:
     lines: npt.NDArray[np.int64] | None = None
     label: str | None = None
     signs: tuple[Array, Labels] | None = None
+    filled: tuple[Filled, ...] = ()

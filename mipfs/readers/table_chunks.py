@@ -11,8 +11,9 @@ import numpy as np
 from mipfs.errors import DataError
 from mipfs.readers import csv_file, parquet
 from mipfs.readers.chunks import Chunk
-from mipfs.readers.columns import BAG, WEIGHT, Column, Label, label_among, require_label
+from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_label
 from mipfs.readers.files import plainly_opened
+from mipfs.readers.raw import Column
 
 CELLS = 1 << 20
 """Cells of a piece."""

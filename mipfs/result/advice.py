@@ -18,14 +18,15 @@ CUT_SHORT = (
 
 
 def advice(result: Result) -> str:
-    """More time and what it may bring, scaled columns, a smaller C, a relaxation; "" where the run came to its end."""
+    """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended."""
     if result.status not in (Status.FEASIBLE, Status.NO_SOLUTION, Status.NUMERICAL):
         return ""
     if result.stop_reason not in CUT_SHORT:
         return ""
     ways = []
     if result.stop_reason is not StopReason.NUMERICAL:
-        ways.append(f"more time{trend(result.trace, result.seconds)}")
+        what = "memory" if result.stop_reason is StopReason.MEMORY_LIMIT else "time"
+        ways.append(f"more {what}{trend(result.trace, result.seconds)}")
     if result.scaling.get("kind") == "none":
         ways.append("scale standard")
     C = result.params.get("C")

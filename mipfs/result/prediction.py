@@ -21,6 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.readers import read_new
 from mipfs.readers.frames import as_words, column_values, is_frame, place_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
@@ -174,6 +175,10 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     """
     if isinstance(X, Instance):
         return _of_instance(result, inputs, X)
+    if is_frame(X) and result.recipe is not None:
+        return _of_instance(
+            result, inputs, read_new(X, names=inputs.names, remembered=result.label_column, recipe=result.recipe)
+        )
     if is_frame(X):
         columns = [_of_frame(result, inputs, X, k) for k in range(len(inputs.names))]
         return Values(np.array(columns).reshape(len(columns), len(X)).T)

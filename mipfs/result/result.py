@@ -172,7 +172,7 @@ class Result(Plotted):
     versions : mapping of package to version
     extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
     read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
-        words}} for the columns of words that weights belong to
+        words}} for the columns of words that weights belong to, and of a raw table "recipe" (`mipfs.data.recipe`)
     command : str or None, the command line that it came from, without where its outputs went
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
@@ -250,6 +250,11 @@ class Result(Plotted):
     def label_column(self) -> str | None:
         """The column of the data that held the labels, where it has a name."""
         return None if self.read is None else self.read["label"]
+
+    @property
+    def recipe(self) -> Mapping[str, Any] | None:
+        """What was done to the raw table before training, as the JSON states it; None where nothing was."""
+        return None if self.read is None else self.read.get("recipe")
 
     def formulation(self) -> Formulation:
         """The last restricted problem of `kelley` or `two_layer` as a CVXPY program, to print, change and solve.

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.errors import DataError
+from mipfs.data.recipe import Recipe
+from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
 
@@ -191,6 +192,7 @@ def _params(value: Any) -> dict[str, Any]:
     named = value.get("regulariser")
     _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
     _or_null(_table(_list(_or_null(_number))))(value.get("weight_bounds"))
+    _or_null(_table(_number))(value.get("class_weight"))
     for name in ("M", "gap"):
         _or_null(_number)(value.get(name))
     return dict(value)
@@ -231,6 +233,17 @@ def _atoms(value: Any) -> dict[str, Any]:
         said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
         _record(data_sha256=_text)(said(value["made"]))
     return dict(value)
+
+
+def _read(value: Any) -> dict[str, Any]:
+    found = _record(label=_or_null(_text), words=_table(_list(_text)))(value)
+    if found.get("recipe") is not None:
+        counted = {"filled": _table(_label), "missing": _table(_whole)}
+        try:
+            Recipe.of_document(_record(**counted)(found["recipe"]))
+        except UsageError:
+            raise TypeError from None
+    return found
 
 
 def _settings(value: Any) -> DriverSettings | None:
@@ -282,7 +295,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "extra": _table(_record()),
     "atoms": _or_null(_atoms),
     "near_optimal": _or_null(_near_optimal),
-    "read": _or_null(_record(label=_or_null(_text), words=_table(_list(_text)))),
+    "read": _or_null(_read),
     "command": _or_null(_text),
     "settings": _or_null(_settings),
 }

@@ -8,7 +8,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,8 @@ MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
     "solve it again with --json FILE, or result.save(FILE)"
 )
+MOST_SCALED = 1 << 15
+"""Columns at most of which shift and scale stand in the sidecar: of more they would be most of it."""
 NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
@@ -54,6 +56,7 @@ class Claim:
         What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
         bound can be claimed (`mipfs.result.fitted`).
     derived : rows that multipliers are about beside the user's, with their derivations (`mipfs.selection.derived`)
+    scaling : arrays, shift, scale and center of every column, as the sidecar has them (`hexadecimal`)
     """
 
     source: Proof | Combined
@@ -62,6 +65,7 @@ class Claim:
     gap: float
     less: Callable[[float], float] | None = None
     derived: Sequence[Mapping[str, Any]] = ()
+    scaling: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @cached_property
     def proof(self) -> Proof:
@@ -73,11 +77,26 @@ class Claim:
         claimed = {"kind": self.kind, "bound": finite_or_none(self.bound), "gap": self.gap}
         return claimed | ({"derived": [*self.derived]} if self.derived else {})
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What stands in the sidecar."""
+        return self.proof.arrays() | dict(self.scaling)
+
     def packed(self) -> bytes:
         """The contents of the sidecar."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        np.savez_compressed(stream, **self.arrays())  # type: ignore[arg-type]
         return stream.getvalue()
+
+
+def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
+    """Shift, scale and center of the columns as hexadecimal floats, so that a checker needs no sums of ours.
+
+    Nothing of data that is not scaled, nor of more than `MOST_SCALED` columns; no center where all are 0.
+    """
+    if data.scaling == "none" or data.n_features > MOST_SCALED:
+        return {}
+    stated = {"shift": data.shift, "scale": data.scale} | ({"center": data.center} if np.any(data.center) else {})
+    return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 
 def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | None, Mapping[str, Any] | None]:
@@ -151,7 +170,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     given = None if rows is None else stated(rows, raw.feature_names)
     if result.claim is not None:
         document["certificate"] = result.claim.entry()
-        return _checked(document, result.claim.proof.arrays(), data, given, verbose)
+        return _checked(document, result.claim.arrays(), data, given, verbose)
     if result.certificate is None or result.path is None:
         unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
         raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)

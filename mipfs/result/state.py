@@ -25,8 +25,22 @@ from mipfs.readers.arrays import load_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 3
+VERSION = 4
 """Version of a state: what the drivers keep in it."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """How a run began on the command line.
+
+    Attributes
+    ----------
+    arguments : what stood behind ``mipfs``; none where it began in Python
+    folder : str, where
+    """
+
+    arguments: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +52,13 @@ class State:
     driver : str
     stamp : str, of the problem
     arrays : mapping of name to ndarray, the driver's own and what every run has (bound, incumbent, iteration)
+    began : Began
     """
 
     driver: str
     stamp: str
     arrays: Mapping[str, npt.NDArray[Any]]
+    began: Began = Began()
 
     def save(self, path: str | Path) -> None:
         """Write it, whole or not at all.
@@ -53,7 +69,8 @@ class State:
             The file cannot be written.
         """
         stream = io.BytesIO()
-        about = np.frombuffer(json.dumps([self.driver, self.stamp, self.digest, VERSION]).encode(), dtype=np.uint8)
+        told = [self.driver, self.stamp, self.digest, VERSION, self.began.arguments, self.began.folder]
+        about = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
         np.savez(stream, about=about, **self.arrays)  # type: ignore[arg-type]
         save([(Path(path), stream.getvalue())])
 
@@ -72,14 +89,14 @@ class State:
             )
         arrays = load_arrays(Path(path))
         try:
-            driver, stamp, said, *version = json.loads(arrays.pop("about").tobytes())
+            driver, stamp, said, version, *began = json.loads(arrays.pop("about").tobytes())
         except (KeyError, ValueError, TypeError):
             raise DataError(
                 "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
             ) from None
-        if version != [VERSION]:
+        if version != VERSION or len(began) != 2:
             raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
-        state = cls(driver, stamp, arrays)
+        state = cls(driver, stamp, arrays, Began(tuple(map(str, began[0])), str(began[1])))
         if state.digest != said:
             raise DataError("the state is damaged: its digest differs", "begin the run anew", path=path)
         return state

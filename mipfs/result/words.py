@@ -112,6 +112,8 @@ def problem_words(result: Result) -> list[str]:
     for key, word in (("forced_in", "always"), ("forced_out", "never")):
         size += f"; {word} {_listed(params[key])}" if params.get(key) else ""
     lines.append(f"{size}.")
+    if params.get("class_weight"):
+        lines.append(f"C is multiplied by {weights_in_words(result)}.")
     if penalised:
         lines.append(f"Penalties: {_penalties(params)}.")
     lines += bounds_in_words(result)
@@ -122,7 +124,21 @@ def problem_words(result: Result) -> list[str]:
     kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
+    if missing := missing_in_words(result):
+        lines.append(f"Of the raw table {missing}.")
     return lines + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
+
+
+def weights_in_words(result: Result) -> str:
+    """The weights of the classes."""
+    return ", ".join(f"{_value(weight)} for {label}" for label, weight in result.params["class_weight"].items())
+
+
+def missing_in_words(result: Result) -> str:
+    """How many values of a raw table were missing, and in which columns; "" without a recipe or any."""
+    counts = {} if result.recipe is None else result.recipe["missing"]
+    total = sum(counts.values())
+    return f"{total} missing values were filled in, of {_listed([*counts])}" if total else ""
 
 
 def classes_in_words(result: Result) -> str:

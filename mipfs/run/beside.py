@@ -29,7 +29,7 @@ POLL_SECONDS = 0.05
 """How often it is asked whether the processes are done."""
 FUNCTIONS = 65
 """Functions that a list of jobs compiles, about: what a bar is drawn against."""
-GARBAGE = 10_000
+GARBAGE = 3000
 """New objects of a process beside after which Python looks for garbage."""
 CHILD = "import sys; sys.path[:] = {path!r}; from mipfs.run.beside import work; work()"
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mipfs.result.state import Arrays, State, stamp_of
+from mipfs.result.state import Arrays, Began, State, stamp_of
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
@@ -30,10 +31,12 @@ class Keeper:
     ----------
     path : path-like, optional
     every : float > 0, seconds between two writings; the last state is always kept
+    began : Began, optional
     """
 
-    def __init__(self, path: str | Path | None = None, every: float = EVERY) -> None:
+    def __init__(self, path: str | Path | None = None, every: float = EVERY, began: Began | None = None) -> None:
         self.path = path
+        self.began = Began() if began is None else began
         self.every = every
         self.state: State | None = None
         self._next = time.monotonic() + every
@@ -45,7 +48,7 @@ class Keeper:
     def keep(self, make: Callable[[], State]) -> None:
         """Take over where a run stands."""
         begin = time.monotonic()
-        self.state = make()
+        self.state = replace(make(), began=self.began)
         if self.path is not None:
             self.state.save(self.path)
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))

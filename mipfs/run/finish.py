@@ -9,12 +9,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.atoms import Atoms
+from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import at_hand, emptiness
 from mipfs.result.result import Result, StopReason, Trace
-from mipfs.result.sidecar import Claim, stated, stated_extra
+from mipfs.result.sidecar import Claim, hexadecimal, stated, stated_extra
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.listed import values_by_name
@@ -105,10 +107,13 @@ def claim_of(run: Run) -> Claim | None:
     if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
         return None
     gap = float(run.options.gap)
+    derived = problem.selection.stated_derived()
     if run.infeasible:
         empty = proof or emptiness(problem)
         if empty is not None:
-            return Claim(empty, outcome.proof_kind, None, gap, derived=problem.selection.stated_derived())
+            return Claim(
+                empty, outcome.proof_kind, None, gap, None, problem.selection.stated_derived(), scaling(problem)
+            )
     if not problem.atoms.is_checkable:
         return None
     if not problem.atoms.is_held:
@@ -121,7 +126,12 @@ def claim_of(run: Run) -> Claim | None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     if outcome.proof is not None and run.bound_source == "dual":
         run.bound = bound
-    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, problem.selection.stated_derived())
+    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, derived, scaling(problem))
+
+
+def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:
+    """How the columns of a problem are scaled, where they are the data's own, as the certificate has it."""
+    return hexadecimal(problem.data) if problem.atoms.raw is problem.data and problem.loss != "structural" else {}
 
 
 def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
@@ -129,6 +139,8 @@ def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) 
     data = atoms.raw
     names = {*columns, *selected}
     used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
+    if data.prepared is not None:
+        return {"label": data.label, "words": used, "recipe": data.prepared.document()}
     return None if data.label is None and not used else {"label": data.label, "words": used}
 
 

@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.bounds import written
+from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.machine import one_blas_thread
+from mipfs.plumbing.memory import MemoryLimit
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
@@ -123,6 +125,7 @@ class Run:
         self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
+        self._memory = MemoryLimit(getattr(options, "memory_limit", None))
         self._begin = time.monotonic()
         self._paused: float | None = None
 
@@ -245,8 +248,8 @@ class Run:
 
     @property
     def must_stop(self) -> bool:
-        """Whether work in progress should be given up: an interrupt, or the time limit."""
-        return self._hears or self._is_late
+        """Whether work in progress should be given up: an interrupt, or a limit of time or memory."""
+        return self._hears or self._is_late or self._memory.is_reached
 
     @property
     def _is_late(self) -> bool:
@@ -273,6 +276,8 @@ class Run:
             return StopReason.INTERRUPTED
         if self._is_late:
             return StopReason.TIME_LIMIT
+        if self._memory.is_reached:
+            return StopReason.MEMORY_LIMIT
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
@@ -353,6 +358,7 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "k": problem.k,
         "regulariser": None if problem.regulariser.is_ridge or problem.weight_bounds else problem.regulariser.stated,
         "weight_bounds": written(problem.weight_bounds or {}) or None,
+        "class_weight": by_label(problem.class_weights, problem.data.labels),
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,
         "forced_in": [name for name in problem.forced_in or () if not wide or name != CONSTANT] or None,

@@ -23,6 +23,7 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
+from mipfs.compiled import is_kept
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
@@ -33,7 +34,7 @@ from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.regularisers.base import Regulariser
-from mipfs.run.beside import FUNCTIONS, Progress, compile_beside, is_beside, missing
+from mipfs.run.beside import FUNCTIONS, Job, Progress, compile_beside, is_beside, missing
 from mipfs.run.run import Run
 from mipfs.svm.projection import project
 
@@ -224,12 +225,15 @@ _compiled: set[Kind] = set()
 
 def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
-    if not hasattr(kind.driver, "kernels") or not sys.executable or is_beside():
+    if not sys.executable or is_beside():
         return
     problem = tiny(kind, 0.2)
-    lists = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem)]
-    lists = missing([*lists, kind.driver.completion_kernels(problem)] if kind.enumerated else lists)
-    if lists:
+    lists: list[list[Job]] = []
+    large = kind.driver.large(problem, dict(kind.options)["restricted"]) if hasattr(kind.driver, "large") else ()
+    if hasattr(kind.driver, "kernels"):
+        steps = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem)]
+        lists = missing([*steps, kind.driver.completion_kernels(problem)] if kind.enumerated else steps)
+    if lists or not all(is_kept(kernel) for kernel in large):
         announcer.progress.expected = FUNCTIONS * (len(lists) + 1)
         announcer.on_start()
         job = __name__, "compile_all", (kind.driver.__name__, dataclasses.replace(kind, driver=cast(Any, None)))

@@ -45,7 +45,7 @@ def base(k: int) -> tuple[str, Arrays, Instance]:
             _, result = honest.solve(seed, problem)
             if result.claim is not None and mipfs.verify(result, problem.data).accepted:
                 document = json.loads(result.to_json()) | {"certificate": result.claim.entry()}
-                return json.dumps(document), result.claim.proof.arrays(), problem.data
+                return json.dumps(document), result.claim.arrays(), problem.data
         seed += 1
 
 

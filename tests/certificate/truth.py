@@ -58,7 +58,9 @@ class Truth:
         for name, value in params.get("penalty", {}).items():
             self.cost[self.names.index(name)] += value
         self.params, self.rho = params, params.get("margin", "unit") == "rho"
-        self.c = float(params["C"]) * data.sample_weight
+        weights = params.get("class_weight") or {}
+        labels = data.labels.of(data.y)
+        self.c = float(params["C"]) * (np.array([weights.get(str(one), 1.0) for one in labels]) * data.sample_weight)
 
     # the set S
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mipfs
 from tests.cli.attack import environment
 from tests.cli.outcome import Cli
 
@@ -37,6 +38,41 @@ def test_a_limit_and_then_the_rest(cli: Cli, small: Path) -> None:
     assert cli(*line, "--resume", state, "--json", last).code == 0
     assert json.loads(last.read_text())["status"] == "OPTIMAL"
     assert cli("verify", last, small).code == 0
+
+
+def test_a_run_goes_on_by_its_own_command_with_another_limit(
+    cli: Cli, noise: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ("solve", "fsp-m", noise.name, "-p", "M=3", "-p", "C=1", "-o", "iteration_limit=5", "-o", "threads=1")
+    assert cli(*line, "--checkpoint", "state.npz", "--json", "r.json", "--quiet").code == 0
+    first = json.loads(Path("r.json").read_text())
+    assert first["stop_reason"] == "ITERATION_LIMIT"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    again = cli("resume", "../state.npz", "-o", "iteration-limit=100000", "--gap", "1e-6", "--json", "again.json")
+    assert again.code == 0, again.err
+    second = json.loads((elsewhere / "again.json").read_text())
+    assert second["status"] == "OPTIMAL"
+    assert second["gap"] <= 1e-6
+    monkeypatch.chdir(tmp_path)
+    whole = cli(*line[:7], "--gap", "1e-6", "--json", "whole.json")
+    assert whole.code == 0
+    assert json.loads(Path("whole.json").read_text())["selected"] == second["selected"]
+    assert cli("resume", "state.npz", "--quiet").code == 0  # which ended there: its state is kept in the same file
+
+
+def test_what_cannot_be_gone_on_with_is_refused_in_one_line(cli: Cli, small: Path) -> None:
+    data = mipfs.read(small)
+    mipfs.solve(mipfs.Problem(data, M=1), iteration_limit=1, checkpoint=small.with_name("py.state"))
+    refused = cli("resume", small.with_name("py.state"))
+    assert refused.code == 2
+    assert "begun in Python" in refused.err
+    refused = cli("resume", small)
+    assert refused.code == 2
+    assert "no state of a run" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
 
 
 def test_a_state_of_other_data_is_refused(cli: Cli, small: Path) -> None:

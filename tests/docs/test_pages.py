@@ -116,7 +116,8 @@ def run(command: str) -> str:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", [p for p in PAGES if p.name not in MADE and blocks(p)], ids=lambda path: path.stem)
 def test_the_blocks_of_a_page_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "instances").symlink_to(ROOT / "instances")
+    for name in ("instances", "tools"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     space: dict[str, object] = {"__name__": "__main__"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mipfs.kernels import boolean_newton
+from mipfs.kernels.columns import lines
 from mipfs.losses import get_loss
 from mipfs.pointers import Step
 from tests.kernels.loss_cases import NAMES, made
@@ -26,7 +27,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
         return step.function(*arguments)
 
     def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
-        out += Z[0][:, cols] @ scale
+        out += scale @ lines.py_func(Z)[cols]
 
     def by_address(name: str) -> Any:
         """A function of the losses, found among them by its address."""
@@ -39,7 +40,6 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("slope", "curvature", "dual"):
         monkeypatch.setattr(boolean_newton, name, by_address(name))
-    monkeypatch.setattr(boolean_newton, "width", lambda Z: Z[0].shape[1])
     monkeypatch.setattr(boolean_newton, "add_columns", add_columns)
     monkeypatch.setattr(boolean_newton, "call", call)
     for name, value in vars(boolean_newton).copy().items():

@@ -11,7 +11,7 @@ import pytest
 
 from mipfs.kernels import boolean_newton as kernels
 from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity, working_set
-from mipfs.kernels.columns import both_ways
+from mipfs.kernels.columns import TwoWays
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify, phi
@@ -59,7 +59,7 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
     step = Step.of(minimise_model, model, 0.0, 0, point.w).made()
     in_play = InPlay(cols, forced, 2, penalty)
-    return Case(A, both_ways(A, A.size), samples, in_play, goal, point, state, step, kind)
+    return Case(A, TwoWays.dense(A, A.size), samples, in_play, goal, point, state, step, kind)
 
 
 def losses(kind: int, m: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.columns import both_ways
+from mipfs.kernels.columns import TwoWays
 from mipfs.kernels.prices import (
     Binding,
     Relaxed,
@@ -146,7 +146,7 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     asked = PriceSettings(held=0.3, inner=0.1)
     steering = steering_of(NodeSettings(prices=asked))["prices"]
     sides, at = sides_of(R, ends, ends), np.empty(K, np.int64)
-    Z = both_ways(A, A.size)
+    Z = TwoWays.dense(A, A.size)
     gain = step(Z, samples, sides, relaxed, y, steering, at, after)
 
     # Step by step, beside plain NumPy.

@@ -16,6 +16,12 @@ from mipfs.readers.csv_file import read_csv
 SMALL = "age,home,label\n30,own,yes\n41.5,rent,no\n22,own,no\n"
 
 
+_FILL = (
+    "; fill it in, or leave out the sample or the column, or give --impute median (or 'most frequent', level) or "
+    "--drop NAME, or impute and drop under [data]"
+)
+
+
 def write(tmp_path, text: str | bytes, name: str = "a.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -93,17 +99,17 @@ def test_without_labels(tmp_path):
         (
             "x,label\n1,0\n,1\n",
             3,
-            "column 'x' has no value (''); fill it in, or leave out the sample or the column",
+            "column 'x' has no value ('')" + _FILL,
         ),
         (
             "x,label\n1,0\n NA,1\n",
             3,
-            "column 'x' has no value (' NA'); fill it in, or leave out the sample or the column",
+            "column 'x' has no value (' NA')" + _FILL,
         ),
         (
             "x,label\n1,0\nnan,1\n",
             3,
-            "column 'x' has no value ('nan'); fill it in, or leave out the sample or the column",
+            "column 'x' has no value ('nan')" + _FILL,
         ),
         (
             "x,label\n1,0\n2,?\n",
@@ -113,8 +119,7 @@ def test_without_labels(tmp_path):
         (
             "x,y,z,label\n1,2,a,0\n1,?,NA,0\n1,,b,1\n",
             3,
-            "column 'y' has no value ('?'), 2 values in all; so have 'z'; "
-            "fill it in, or leave out the sample or the column",
+            "column 'y' has no value ('?'), 2 values in all; so have 'z'" + _FILL,
         ),
         ("x,label\n1,0\n-inf,1\n", 3, "column 'x' is '-inf'; every value must be a finite number"),
         (
@@ -189,20 +194,20 @@ def test_an_unnamed_column_of_anything_else_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "n"),
+    ("cells", "n", "remedy"),
     [
-        ([f"${i}.32" for i in range(15)], 15),
-        ([f"2024-01-{i + 1:02}" for i in range(12)], 12),
-        ([f"w{i % 21}" for i in range(500)], 500),
+        ([f"${i}.32" for i in range(15)], 15, 'say --types "income=currency"'),
+        ([f"2024-01-{i + 1:02}" for i in range(12)], 12, 'say --types "income=date"'),
+        ([f"w{i % 21}" for i in range(500)], 500, "no currency, unit or decimal comma"),
     ],
 )
-def test_words_that_are_hardly_categories_are_named(tmp_path, cells, n):
+def test_words_that_are_hardly_categories_are_named(tmp_path, cells, n, remedy):
     text = "x;income;label\n" + "".join(f"{i * i};{cell};{i % 2}\n" for i, cell in enumerate(cells))
     with pytest.warns(DataWarning, match="column 'income' holds .* different words in .* rows, such as '") as caught:
         read_csv(write(tmp_path, text))
     assert len(caught) == 1
     assert f"{len(set(cells))} different words in {n} rows, such as {cells[0]!r}" in str(caught[0].message)
-    assert "no currency, unit or decimal comma" in str(caught[0].message)
+    assert remedy in str(caught[0].message)
 
 
 def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):

@@ -83,7 +83,7 @@ def test_kinds_of_columns() -> None:
             {"x": [1.0, np.nan, np.nan], "label": [0, 1, 1]},
             "column 'x' has no value at index 1, 2 values in all; fill it",
         ),
-        ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value at index 1; fill it in (fillna)"),
+        ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value at index 1; fill it in (fillna, or"),
         ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "column 'label' has no value at index 1"),
         ({"x": [1.0, np.inf, 2], "label": [0, 1, 1]}, "column 'x' is inf at index 1; every value must be a finite"),
         (

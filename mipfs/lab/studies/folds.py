@@ -1,4 +1,4 @@
-"""Cross-validation folds of an instance: stratified, seeded, each scaled by its own training part."""
+"""Cross-validation folds of an instance: stratified, seeded, each filled in and scaled by its own training part."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
     _checked(data, k)
     train, test = _splits(data, k, seed)[number]
-    return Fold(replace(data.part(train), groups=data.groups), data.block().values[test], data.y[test])
+    rows = data.refilled(train).block().values[test]  # missing values are what the training part says
+    return Fold(replace(data.part(train), groups=data.groups), rows, data.y[test])
 
 
 def _checked(data: Instance, k: int) -> int:

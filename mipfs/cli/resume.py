@@ -1,0 +1,82 @@
+"""``mipfs resume``: a run whose state was kept goes on, by the command that began it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mipfs.cli.driver_options import Option
+from mipfs.cli.options import Json, Quiet, Report
+from mipfs.errors import UsageError
+
+TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size"
+"""Options that are given anew, each with a value."""
+
+
+def resume(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `mipfs solve --checkpoint FILE` has kept.")],
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds more; by default as many as before.")
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option("--memory-limit", metavar="GB", help="Another limit of memory.")
+    ] = None,
+    gap: Annotated[float | None, typer.Option("--gap", metavar="GAP", help="Another relative gap.")] = None,
+    pool_gap: Annotated[
+        float | None, typer.Option("--pool-gap", metavar="GAP", help="Find all supports within this relative gap.")
+    ] = None,
+    pool_size: Annotated[int | None, typer.Option("--pool-size", metavar="K", help="Find the best K supports.")] = None,
+    option: Option = None,
+    json: Json = None,
+    report: Report = None,
+    quiet: Quiet = False,
+) -> int:
+    """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""
+    from mipfs.cli import main
+    from mipfs.result.state import State
+
+    began = State.load(file).began
+    if not began.arguments:
+        raise UsageError(
+            f"{file}: the run was begun in Python, which keeps no command; there "
+            f"mipfs.solve(problem, driver, resume={file!r}) goes on with it"
+        )
+    named = zip(TAKES, (json, report, time_limit, memory_limit, gap, pool_gap, pool_size), strict=True)
+    given = {name: str(value) for name, value in named if value is not None}
+    for name in ("--json", "--report"):  # of this folder, not of the first command's
+        if given.get(name, "-") != "-":
+            given[name] = str(Path(given[name]).absolute())
+    place = str(Path(file).absolute())
+    try:
+        os.chdir(began.folder)  # where the file names of the command are of
+    except OSError as error:
+        raise UsageError(f"{file}: the run was begun in {began.folder}, {error.strerror}; it goes on there") from None
+    options = [text for one in option or () for text in ("-o", one)]
+    more = [text for pair in given.items() for text in pair] + ["--quiet"] * quiet
+    return main(
+        [*_without(began.arguments, given, option or ()), *options, *more, "--resume", place, "--checkpoint", place]
+    )
+
+
+def _without(arguments: Sequence[str], given: dict[str, str], options: Sequence[str]) -> list[str]:
+    """The arguments of the first command without what is given anew."""
+    names = {*given, "--resume", "--checkpoint"}
+    anew = {one.partition("=")[0].replace("-", "_") for one in options}
+    kept: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if name in names:
+            if not equals:
+                next(rest, None)
+        elif name in ("-o", "--option"):
+            value = value if equals else next(rest, "")
+            if value.partition("=")[0].replace("-", "_") not in anew:
+                kept += ["-o", value]
+        else:
+            kept.append(argument)
+    return kept

@@ -1,0 +1,132 @@
+"""``mipfs study``: an experiment of the papers, or one of ours, measured and reported again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mipfs.cli.options import Json, Quiet, Report
+
+if TYPE_CHECKING:
+    from mipfs.lab.experiments.run import Found
+
+FOLDER = "reports/studies"
+
+
+def study(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One of those of --list.", show_default=False)
+    ] = None,
+    names: Annotated[bool, typer.Option("--list", help="List the studies, and what each is about.")] = False,
+    index: Annotated[bool, typer.Option("--index", help="Write the index of all studies that have rows.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small subset of the same units: seconds.")] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="S", min=0.0, help="Begin no unit after S seconds; another call goes on."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help=f"Folder of rows and report [default: {FOLDER}/NAME]."),
+    ] = None,
+    report: Report = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure and report an experiment of the papers again; what was measured before is kept.
+
+    Rows are appended to rows.jsonl, unit by unit, so that a run that was stopped goes on where it was. README.md,
+    pictures and rows.csv are made of the rows alone. Data sets are read below the folder of MIPFS_DATA.
+    """
+    from mipfs.errors import UsageError
+
+    if sum((name is not None, names, index)) != 1:
+        raise UsageError("give the name of a study, --list for the names, or --index for the index of their results")
+    if name is None:
+        return _listed(json, quiet) if names else _indexed(Path(out or FOLDER), quiet)
+    return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, quick=quick, time_limit=time_limit)
+
+
+def _listed(json: str | None, quiet: bool) -> int:
+    """The studies, a line each."""
+    from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.text import show_table
+    from mipfs.lab.experiments import available, get_study
+
+    check_target(json)
+    studies = [get_study(one) for one in available()]
+    if json is not None:
+        told = [{"name": s.name, "title": s.title, "source": s.source, "units": len(s.units())} for s in studies]
+        write_json({"schema": 1, "studies": told}, json)
+    if json != "-" and not quiet:
+        lines = [[s.name, s.title, f"{sum(u.quick for u in s.units())} of {len(s.units())}"] for s in studies]
+        show_table(["study", "what", "units (quick)"], lines, left=2)
+    return 0
+
+
+def _indexed(folder: Path, quiet: bool) -> int:
+    """Write the index of a folder of studies."""
+    from mipfs.cli.text import say
+    from mipfs.lab.experiments.index import write_index
+
+    target = write_index(folder)
+    if not quiet:
+        say(f"written to {target}")
+    return 0
+
+
+def _run(
+    name: str,
+    folder: Path,
+    targets: tuple[str | None, str | None],
+    quiet: bool,
+    *,
+    quick: bool,
+    time_limit: float | None,
+) -> int:
+    from mipfs.cli.output import check_page, check_target
+    from mipfs.errors import UsageError
+    from mipfs.lab.experiments import get_study
+    from mipfs.lab.experiments.run import TABLE, run
+    from mipfs.report.progress import progress
+
+    asked = get_study(name)
+    json, report = targets
+    check_target(json)
+    check_page(report, outputs=(json,))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = "it is a file" if isinstance(error, FileExistsError) else str(error).lower()
+        raise UsageError(f"-o {folder}: the folder cannot be made: {reason}; name another one") from None
+    check_target(str(folder / TABLE), option="-o")
+    with progress(f"study {name}:", "units", not quiet) as tell:
+        found = run(asked, folder, quick=quick, time_limit=time_limit, tell=tell)
+    return _finish(found, folder, targets, quiet)
+
+
+def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
+    """Write and show what there is, and return the exit code."""
+    from mipfs.cli.errors import STOPPED_EARLY, complain
+    from mipfs.cli.output import write_json, write_page
+    from mipfs.cli.text import say, show_blocks
+
+    json, report = targets
+    if found.lines:
+        found.save(folder)
+        write_page(report, found.study.title, found)
+    if json is not None:
+        write_json(found.document(), json)
+    if json != "-" and not quiet:
+        show_blocks(found.blocks())
+        if found.lines:
+            say(f"\nwritten to {folder}")
+    for why, count in found.skipped.items():
+        complain(f"{count} units are left out: {why}", "warning")
+    left = found.asked - found.reached - sum(found.skipped.values())
+    if left:
+        complain(f"{left} of {found.asked} units are left; the same command goes on with them", "warning")
+    if not found.lines:
+        return STOPPED_EARLY
+    return 0

@@ -1,0 +1,120 @@
+"""Weights of the two classes: C_i = C · class weight · sample weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.declared import shown
+
+if TYPE_CHECKING:
+    from mipfs.data.instance import Instance
+
+BALANCED = "balanced"
+ClassWeight = Mapping[Any, float] | str
+
+
+def checked_weights(given: Any) -> ClassWeight | None:
+    """Class weights as they are given, after they were found to be of the right kind; None where there are none.
+
+    Raises
+    ------
+    UsageError
+        Neither "balanced" nor a table of labels and positive numbers.
+    """
+    if given is None or (isinstance(given, Mapping) and not given):
+        return None
+    if isinstance(given, str) and given == BALANCED:
+        return BALANCED
+    if not isinstance(given, Mapping):
+        raise UsageError(f"class_weight = {shown(given)}: give 'balanced', or weights of labels, such as {{'bad': 5}}")
+    for label, weight in given.items():
+        number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
+        if not number or not 0 < weight < math.inf:
+            raise UsageError(f"class_weight of {label!r} is {shown(weight)}; it must be a finite number > 0")
+    return {label: float(weight) for label, weight in given.items()}
+
+
+def of_classes(given: Any, data: Instance) -> tuple[float, float] | None:
+    """The weights of the classes -1 and +1; None where there are none.
+
+    "balanced" is Σ weights/(2 · Σ weights of the class): scikit-learn's n/(K·n_k), samples counted by their weights.
+
+    Raises
+    ------
+    UsageError
+        A label that the data does not have.
+    """
+    given = checked_weights(given)
+    if given is None:
+        return None
+    if given == BALANCED:
+        weights = data.sample_weight
+        total, positive = float(weights.sum()), float(weights[data.y > 0].sum())
+        return total / (2.0 * (total - positive)), total / (2.0 * positive)
+    assert isinstance(given, Mapping)
+    found = [1.0, 1.0]
+    met = set[int]()
+    labels = data.labels.negative, data.labels.positive
+    for label, weight in given.items():
+        place = next((k for k, own in enumerate(labels) if _same(own, label)), None)
+        if place is None:
+            both = " and ".join(map(_shown, labels))
+            raise UsageError(f"class_weight names {label!r}, which is no label: these are {both}")
+        if place in met:
+            raise UsageError(f"class_weight names the label {_shown(labels[place])} twice; give it one weight")
+        met.add(place)
+        found[place] = weight
+    return found[0], found[1]
+
+
+def by_label(weights: tuple[float, float] | None, labels: Any) -> dict[str, float] | None:
+    """The weights of the classes by the text of their labels, as the JSON of a result has them."""
+    return None if weights is None else {str(labels.negative): weights[0], str(labels.positive): weights[1]}
+
+
+class Weighted:
+    """What a problem has of class weights: it has `data`, and `class_weight` as it was given."""
+
+    data: Any
+    class_weight: Any
+
+    def _take_class_weight(self, source: Instance) -> None:
+        """Settle them: the data's own where nobody says others, and an empty table for none."""
+        given = source.class_weight if self.class_weight is None else self.class_weight
+        object.__setattr__(self, "class_weight", checked_weights(given) or {})
+        _ = self.class_weights
+
+    @cached_property
+    def class_weights(self) -> tuple[float, float] | None:
+        """The weights of the classes -1 and +1; None where nobody asked for any."""
+        return of_classes(self.class_weight, self.data)
+
+    @property
+    def sample_weight(self) -> Array:
+        """Class weight times sample weight, (n,)."""
+        own = self.data.sample_weight
+        return own if self.class_weights is None else np.asarray(by_sample(self.class_weights, self.data.y) * own)
+
+
+def by_sample(weights: tuple[float, float], y: Array) -> Array:
+    """The weight of every sample's class, (n,)."""
+    return np.where(y > 0, weights[1], weights[0])
+
+
+def _same(own: Any, asked: Any) -> bool:
+    """Whether a label is what was asked for: a number by its value, a word by its text."""
+    try:
+        return float(own) == float(asked)
+    except (TypeError, ValueError, OverflowError):
+        return str(own) == str(asked)
+
+
+def _shown(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)

@@ -1,0 +1,125 @@
+"""How many sets of features are as good: all supports within 1% of the optimum, per data set, M and C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from mipfs.lab.experiments import sets
+from mipfs.lab.experiments.document import Heading
+from mipfs.lab.experiments.fits import solved
+from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.tables import DASH, curves, grouped, mean, percent, values
+from mipfs.lab.studies.folds import fold
+from mipfs.problem import Problem
+from mipfs.report.blocks import Block, Table
+
+SIZES, GRID = (1, 2, 3, 5, 8), (0.1, 1.0)
+WITHIN, NODES, MOST = 0.01, 5000, 1000
+FOLDS, SEED = 5, 1
+DESIGN = (
+    f"FSP-M with the hinge and a free intercept on the training part of the first of {FOLDS} folds: all supports whose "
+    f"objective is at most 1% above the optimum (`--pool-gap 0.01`, the best {MOST} of them), by at most {NODES} "
+    "nodes; a list is complete where every other support is proven to be worse. `kept` is the number of features that "
+    "stand in all of them, `used` of those that stand in some. The test error is that of the SVM on each support, on "
+    "the held-out fold."
+)
+
+
+def units() -> list[Unit]:
+    """Set by set, the small ones first."""
+    return [
+        Unit({"data": name, "M": M, "C": C}, quick=(name, M) == ("heart_statlog", 3), needs=name)
+        for name in sets.SMALL
+        for C in GRID
+        for M in SIZES
+    ]
+
+
+def measure(unit: Unit) -> list[Row]:
+    """One list."""
+    asked = unit.params
+    part = fold(sets.read(asked["data"]), FOLDS, SEED, 0)
+    data = part.train
+    if data.n_features <= asked["M"]:
+        return []
+    problem = Problem(data, M=asked["M"], C=asked["C"])
+    began = time.process_time()
+    result = solved(problem, "branch", pool_gap=WITHIN, pool_size=MOST, iteration_limit=NODES)
+    spent = time.process_time() - began
+    near = result.near_optimal
+    supports = () if near is None else near["supports"]
+    share = {} if near is None else near["share"]
+    found = []
+    for one in supports:
+        names = tuple(one["weights"])
+        ids = data.columns_of(names)
+        w = np.array(list(one["weights"].values()), dtype=float)
+        found.append(float(np.mean(part.y * (np.asarray(part.X[:, ids] @ w).ravel() + one["intercept"]) <= 0.0)))
+    return [
+        {
+            "p": data.n_features,
+            "proven": result.status.name == "OPTIMAL",
+            "complete": bool(near and near["complete"]) and len(supports) < MOST,
+            "supports": len(supports),
+            "kept": sum(value == 1.0 for value in share.values()),
+            "used": sum(value > 0.0 for value in share.values()),
+            "least_error": min(found, default=None),
+            "optimum_error": found[0] if found else None,
+            "largest_error": max(found, default=None),
+            "seconds": spent,
+        }
+    ]
+
+
+def report(rows: Sequence[Row]) -> list[Block]:
+    """Counts by set and by M."""
+    lines = []
+    for (data, C), some in grouped(rows, "data", "C").items():
+        cells = [str(data), str(some[0]["p"]), f"{C:g}"]
+        for M in SIZES:
+            mine = [row for row in some if row["M"] == M]
+            cells.append(_cell(mine[0]) if mine else DASH)
+        lines.append(cells)
+    head = ["data", "p", "C", *(f"M = {M}" for M in SIZES)]
+    title = "Supports within 1% of the optimum (features in all of them / in some); ≥: the list is not complete"
+    blocks: list[Block] = [Heading("How many"), Table(head, lines, title, left=1)]
+    drawn = [{**row, "C": f"C = {row['C']:g}"} for row in rows if row["complete"]]
+    if drawn:
+        labels = ("M", "supports (mean over complete lists)")
+        blocks.append(curves("Supports within 1 percent", drawn, "M", "supports", "C", labels=labels, spread=False))
+    many = [row for row in rows if row["complete"] and row["supports"] > 1]
+    lines = []
+    for (data,), some in grouped(many, "data").items():
+        names = ("least_error", "optimum_error", "largest_error")
+        lines.append([str(data), str(len(some)), *(percent(mean(some, name), 1) for name in names)])
+    if lines:
+        head = ["data", "lists", "best of them", "the optimum", "worst of them"]
+        blocks += [Heading("Does it matter which"), Table(head, lines, "Mean test error over complete lists")]
+    return blocks
+
+
+def _cell(row: Row) -> str:
+    return f"{'' if row['complete'] else '≥ '}{row['supports']} ({row['kept']} / {row['used']})"
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """That a best set is the answer."""
+    some = [row for row in rows if row["complete"]]
+    if len(grouped(some, "data")) < 4:
+        return []
+    alone = float(np.mean([row["supports"] == 1 for row in some]))
+    spread = [row["largest_error"] - row["least_error"] for row in some if row["supports"] > 1]
+    measured = (
+        f"{len(some)} complete lists of {len(grouped(some, 'data'))} sets: the optimum stands alone in "
+        f"{percent(alone, 0)}, the median list holds {np.median(values(some, 'supports')):.0f}, the longest "
+        f"{max(row['supports'] for row in some)}; the test errors within a list differ by "
+        f"{percent(float(np.mean(spread)), 1)} on average"
+    )
+    said = "The best set of M features is the answer: hardly another is within 1% (ours)"
+    return [Claim(said, "confirmed" if alone > 0.8 else "refuted" if alone < 0.5 else "refined", measured)]
+
+
+STUDY = Study("as-good", "How many sets are as good?", "ours", DESIGN, units, measure, report, claims)

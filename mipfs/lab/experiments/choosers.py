@@ -1,0 +1,123 @@
+"""Ways to choose M features, for many M and C at once: what the studies on real data compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.errors import MipfsError
+from mipfs.lab.baselines.l1_svm import l1_svm_of_size
+from mipfs.lab.baselines.rfe import eliminate
+from mipfs.lab.experiments.fits import solved
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Integers
+from mipfs.problem import Problem
+
+Place = tuple[int, float]
+"""M and C."""
+Choice = tuple[Integers, dict[str, Any]]
+"""Positions, and what is known beside them."""
+Chooser = Callable[[Instance, Sequence[int], Sequence[float], int], dict[Place, Choice]]
+"""Takes data, sizes, values of C and a limit of nodes."""
+RELAXATION_GAP = 1e-3
+
+
+def exact(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """FSP-M with the hinge by branch and bound, up to a number of nodes."""
+    found = {}
+    for M in sizes:
+        for C in grid:
+            result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
+            facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap, "objective": result.objective}
+            found[M, C] = np.sort(data.columns_of(result.selected)), facts
+    return found
+
+
+def _relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], loss: str) -> dict[Place, Choice]:
+    """FGM (Tan 2014): the relaxation with a loss, rounded to M features."""
+    found = {}
+    for M in sizes:
+        for C in grid:
+            problem = Problem(data, loss=loss, M=M, C=C)
+            result = solved(problem, "kelley", gap=RELAXATION_GAP)
+            found[M, C] = np.sort(data.columns_of(result.selected)), dict[str, Any]()
+    return found
+
+
+def elimination(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """SVM-RFE with the squared hinge, a fifth of the features a round."""
+    found: dict[Place, Choice] = {}
+    for C in grid:
+        found |= {(M, C): (ids, dict[str, Any]()) for M, ids in eliminate(data, sizes, C).items()}
+    return found
+
+
+def one_norm(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """The features of the ℓ1-SVM whose own C leaves M of them."""
+    found: dict[Place, Choice] = {}
+    for M in sizes:
+        ids = l1_svm_of_size(data, M).ids
+        found |= {(M, C): (ids, dict[str, Any]()) for C in grid}
+    return found
+
+
+def forward(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """One feature after the other: the one of largest |Σ α_i y_i x_ij| at the SVM on those that are there."""
+    found = {}
+    for C in grid:
+        solver = get_loss("hinge").Solver(data, C * data.sample_weight, True)
+        ids = np.empty(0, dtype=np.int64)
+        while ids.size < max(sizes):
+            alpha = solver.solve(ids, tol=1e-6).alpha
+            steep = np.abs(data.block().pull(alpha * data.y))
+            steep[ids] = -1.0
+            ids = np.append(ids, int(np.argmax(steep)))
+            if ids.size in sizes:
+                found[int(ids.size), C] = np.sort(ids), dict[str, Any]()
+    return found
+
+
+def everything(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """All features."""
+    return {(data.n_features, C): (np.arange(data.n_features), {}) for C in grid}
+
+
+def relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """FGM with the squared hinge, as the papers have it."""
+    return _relaxed(data, sizes, grid, "squared-hinge")
+
+
+def relaxed_hinge(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """FGM with the hinge, the loss of the exact problem."""
+    return _relaxed(data, sizes, grid, "hinge")
+
+
+CHOOSERS: dict[str, Chooser] = {
+    "exact": exact,
+    "fgm": relaxed,
+    "fgm-hinge": relaxed_hinge,
+    "rfe": elimination,
+    "l1": one_norm,
+    "forward": forward,
+    "all features": everything,
+}
+
+
+def choose(name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """The choices of a method; each says the CPU seconds of all together, divided by their number."""
+    began = time.process_time()
+    found = CHOOSERS[name](data, sizes, grid, nodes)
+    each = (time.process_time() - began) / max(1, len(found))
+    return {place: (ids, facts | {"seconds": each}) for place, (ids, facts) in found.items()}
+
+
+def tried(name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+    """`choose`, without choices where the package refuses the method."""
+    try:
+        return choose(name, data, sizes, grid, nodes)
+    except MipfsError:
+        return {}

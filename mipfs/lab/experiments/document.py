@@ -1,0 +1,106 @@
+"""A report as Markdown, with its charts as SVG files: the same blocks that a terminal and a page show."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.charts import Bars, Chart, Grid, Lines
+from mipfs.report.visible import escaped
+
+WIDTH, HEIGHT = 6.4, 3.7
+"""Inches of a chart."""
+MARKS = "osD^vPX*"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of a section."""
+
+    title: str
+
+    def text(self) -> str:
+        return f"\n{self.title}\n"
+
+    def html(self) -> str:
+        return f"<h3>{escaped(self.title)}</h3>"
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """The blocks as Markdown; a chart is a link to its file, which `pictures` makes."""
+    parts = [_part(block) for block in blocks]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _part(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"## {block.title}"
+    if isinstance(block, Table):
+        return table(block)
+    if isinstance(block, Pairs):
+        return "\n".join(f"- {name}: {value}" for name, value in block.pairs)
+    if isinstance(block, Line):
+        return block.line.strip()
+    if isinstance(block, (Lines, Bars, Grid)):
+        return f"![{block.title}]({file_of(block)})" + (f"\n\n{block.note}" if block.note else "")
+    return ""
+
+
+def table(block: Table) -> str:
+    """A table; the first columns to the left, numbers to the right."""
+    marks = ["---" if i < block.left else "--:" for i in range(len(block.header))]
+    lines = [list(block.header), marks, *map(list, block.rows)]
+    text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
+    return f"**{block.title}**\n\n{text}" if block.title else text
+
+
+def file_of(chart: Chart) -> str:
+    """The name of a chart's file, made of its title."""
+    title = str(getattr(chart, "title", ""))
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] + ".svg"
+
+
+def pictures(blocks: Iterable[Block]) -> dict[str, bytes]:
+    """Every chart as SVG by the name of its file; none where matplotlib is not installed."""
+    charts: Sequence[Lines | Bars | Grid] = [b for b in blocks if isinstance(b, (Lines, Bars, Grid))]
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return {}
+    return {file_of(chart): svg(chart) for chart in charts}
+
+
+def _told_apart(chart: Lines, ax: Any) -> None:
+    """Curves by mark and width, too, since many lie on one another; ticks where the values are."""
+    for number, line in enumerate(ax.get_lines()):
+        line.set(marker=MARKS[number % len(MARKS)], linewidth=max(0.8, 3.2 - 0.4 * number), markersize=6)
+    if chart.is_log:
+        from matplotlib.ticker import NullLocator
+
+        ax.set_xticks(list(chart.x), [f"{x:g}" for x in chart.x], fontsize=8)
+        ax.xaxis.set_minor_locator(NullLocator())
+    ax.grid(True, alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def svg(chart: Lines | Bars | Grid) -> bytes:
+    """One chart: the same bytes for the same numbers and the same matplotlib."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from mipfs.report.axes import draw
+
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mipfs", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+        ax = figure.subplots()
+        draw(chart, ax, "study")
+        if isinstance(chart, Lines):
+            _told_apart(chart, ax)
+        content = io.BytesIO()
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()

@@ -1,0 +1,218 @@
+"""The report of the study `exactness`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mipfs.lab.experiments.document import Heading
+from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.tables import (
+    DASH,
+    compared,
+    grouped,
+    mean,
+    pairs,
+    percent,
+    shown,
+    sign_test,
+    standard_error,
+    values,
+)
+from mipfs.lab.studies.stability import Stability, stability
+from mipfs.report.blocks import Block, Table
+from mipfs.report.charts import Bar, Bars
+
+METHODS = ("exact", "fgm", "fgm-hinge", "rfe", "l1", "forward", "all features")
+CELL = ("data", "fold")
+ENOUGH = 5
+"""Sets from which on a claim is judged."""
+
+
+def report(rows: Sequence[Row]) -> list[Block]:
+    """Error, F1, stability, size and seconds; and the comparison at the same M and C."""
+    own = [row for row in rows if row["kind"] == "chosen"]
+    same = [row for row in rows if row["kind"] == "same"]
+    return [
+        Heading("Each method at its own M and C"),
+        _errors(own),
+        _totals(own),
+        _sizes(own),
+        _stabilities(own),
+        Heading("All methods at the M and C of the exact one"),
+        _same(same),
+        _by_set(same),
+        _picture(same),
+    ]
+
+
+def _errors(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data,), some in grouped(rows, "data").items():
+        cells = [str(data), str(some[0]["p"])]
+        for method in METHODS:
+            mine = [row for row in some if row["method"] == method]
+            error = standard_error(mine, "error")
+            cells.append(f"{100 * mean(mine, 'error'):.1f} ± {shown(100 * error, '{:.1f}')}" if mine else DASH)
+        lines.append(cells)
+    head = ["data", "p", *METHODS]
+    return Table(head, lines, "Test error in %, mean of the outer folds ± one standard error")
+
+
+def _set_means(rows: Sequence[Row], one: str, other: str, name: str) -> list[tuple[float, float]]:
+    """The means over the folds of every set, for two methods, of the folds that both have."""
+    found = []
+    for _, some in grouped(rows, "data").items():
+        both = pairs(some, one, other, name, CELL)
+        if both:
+            found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
+    return found
+
+
+def _totals(rows: Sequence[Row]) -> Block:
+    lines = []
+    for method in METHODS:
+        mine = [row for row in rows if row["method"] == method]
+        if not mine:
+            continue
+        cells = [method, percent(mean(mine, "error"), 2), shown(mean(mine, "f1")), shown(mean(mine, "size"), "{:.1f}")]
+        cells += [shown(mean(mine, "seconds"), "{:.2f}"), shown(mean(mine, "seconds_whole"), "{:.1f}")]
+        if method == "exact":
+            cells += [DASH, DASH, DASH]
+        else:
+            found = _set_means(rows, "exact", method, "error")
+            less, more, equal = compared(found)
+            difference = float(np.mean([a - b for a, b in found])) if found else math.nan
+            cells += [f"{100 * difference:+.2f}", f"{less} / {more} / {equal}", f"{sign_test(less, more):.2g}"]
+        lines.append(cells)
+    head = ["method", "error", "F1", "size", "s of the last fit", "s with the choice"]
+    head += ["exact's error less its, points", "sets: exact better / worse / equal", "sign test p"]
+    return Table(head, lines, "Means over all folds")
+
+
+def _sizes(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data,), some in grouped(rows, "data").items():
+        exact = [row for row in some if row["method"] == "exact"]
+        proven = f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"
+        cells = [str(data), proven]
+        cells += [shown(mean([r for r in some if r["method"] == m], "size"), "{:.1f}") for m in METHODS[:-1]]
+        lines.append(cells)
+    return Table(["data", "exact proven", *METHODS[:-1]], lines, "Number of features that one standard error chose")
+
+
+def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
+    """Nogueira's index of a method on every set that has two folds or more."""
+    found = {}
+    for (data,), some in grouped(rows, "data").items():
+        chosen = [row["selected"] for row in some if row["method"] == method and row["selected"] is not None]
+        index = stability(chosen, some[0]["p"]) if len(chosen) > 1 else None
+        if index is not None:
+            found[str(data)] = index
+    return found
+
+
+def _stabilities(rows: Sequence[Row]) -> Block:
+    every = {method: stabilities(rows, method) for method in METHODS[:-1]}
+    lines = []
+    for (data,), _ in grouped(rows, "data").items():
+        cells = [str(data)]
+        for found in every.values():
+            index = found.get(str(data))
+            cells.append(f"{index.index:.2f} [{index.lower:.2f}, {index.upper:.2f}]" if index else DASH)
+        lines.append(cells)
+    title = "Stability of the support over the folds (Nogueira's index, 95% interval)"
+    return Table(["data", *every], lines, title)
+
+
+def _same(rows: Sequence[Row]) -> Block:
+    lines = []
+    for method in METHODS[1:-1]:
+        mine = [row for row in rows if row["method"] == method]
+        if not mine:
+            continue
+        excess = values(mine, "excess")
+        found = _set_means(rows, "exact", method, "error")
+        less, more, equal = compared(found)
+        optimal = sum(value <= 2e-4 for value in excess)
+        lines.append(
+            [
+                method,
+                percent(float(np.mean(excess)), 1),
+                percent(max(excess), 1),
+                f"{optimal} of {len(excess)}",
+                f"{100 * float(np.mean([a - b for a, b in found])):+.2f}",
+                f"{less} / {more} / {equal}",
+                f"{sign_test(less, more):.2g}",
+            ]
+        )
+    head = ["method", "mean excess", "largest", "as good as exact", "exact's error less its, points"]
+    head += ["sets: exact better / worse / equal", "sign test p"]
+    title = "Excess: the training objective above that of the exact support"
+    return Table(head, lines, title)
+
+
+def _by_set(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data,), some in grouped(rows, "data").items():
+        cells = [str(data), shown(mean([r for r in some if r["method"] == "exact"], "M"), "{:.1f}")]
+        for method in METHODS[1:-1]:
+            mine = [row for row in some if row["method"] == method]
+            found = pairs(some, "exact", method, "error", CELL)
+            difference = float(np.mean([a - b for a, b in found])) if found else math.nan
+            cells.append(f"{percent(mean(mine, 'excess'), 1)} ({shown(100 * difference, '{:+.1f}')})" if mine else DASH)
+        lines.append(cells)
+    title = "Mean excess of the objective (in parentheses: exact's test error less the method's, points)"
+    return Table(["data", "M", *METHODS[1:-1]], lines, title)
+
+
+def _picture(rows: Sequence[Row]) -> Block:
+    bars = []
+    for method in METHODS[1:-1]:
+        found = _set_means(rows, "exact", method, "error")
+        difference = 100 * float(np.mean([a - b for a, b in found])) if found else None
+        text = DASH if difference is None else f"{difference:+.2f} points over {len(found)} sets"
+        bars.append(Bar(method, difference, text))
+    note = "Below 0 the exact support has the smaller test error."
+    return Bars("Test error of exact less the method's at the same M and C", bars, is_signed=True, note=note)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What exactness buys, and Aytug's claim on real data."""
+    own = [row for row in rows if row["kind"] == "chosen"]
+    same = [row for row in rows if row["kind"] == "same"]
+    if len(grouped(own, "data")) < ENOUGH:
+        return []
+    found = _set_means(same, "exact", "rfe", "error")
+    less, more, equal = compared(found)
+    difference = 100 * float(np.mean([a - b for a, b in found]))
+    strong = sign_test(less, more) < 0.05
+    excess = [row for row in same if row["method"] == "rfe"]
+    first = Claim(
+        "On real data the exact method classifies better than RFE at the same M: better on 7 of 25 sets, worse on 1 "
+        "(Aytug 2015, Table 4)",
+        "confirmed" if less > more and strong else "refuted" if more > less and strong else "refined",
+        f"{len(found)} sets at the same M and C: better on {less}, worse on {more}, equal on {equal} (p = "
+        f"{sign_test(less, more):.2g}), {difference:+.2f} points; RFE's objective is "
+        f"{percent(mean(excess, 'excess'), 1)} above on average",
+    )
+    return [first, _bought(own)]
+
+
+def _bought(own: Sequence[Row]) -> Claim:
+    rivals = [m for m in METHODS[1:-1] if any(row["method"] == m for row in own)]
+    error = {m: float(np.mean([a - b for a, b in _set_means(own, "exact", m, "error")])) for m in rivals}
+    steady = {m: float(np.mean([s.index for s in stabilities(own, m).values()])) for m in ("exact", *rivals)}
+    best = max(rivals, key=lambda m: error[m])
+    less, more, equal = compared(_set_means(own, "exact", best, "error"))
+    gains = error[best] < 0.0 and sign_test(less, more) < 0.05
+    said = "Exactness pays in test error or in stability where M and C are chosen by cross-validation (ours)"
+    indices = ", ".join(f"{m} {steady[m]:.2f}" for m in steady)
+    measured = (
+        f"the exact support's error less that of the best other method ({best}): {100 * error[best]:+.2f} points, "
+        f"better on {less}, worse on {more}, equal on {equal} sets; mean stability: {indices}"
+    )
+    steadier = steady["exact"] > max(steady[m] for m in rivals)
+    return Claim(said, "confirmed" if gains else "refined" if steadier else "refuted", measured)

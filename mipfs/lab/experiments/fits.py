@@ -1,0 +1,102 @@
+"""What the studies have in common: a support by a method, the SVM on it, and how it does on other rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.errors import NumericalError
+from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
+from mipfs.result.result import Result, StopReason
+
+Matrix = Any
+"""(n, p), dense or CSR."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A classifier on few columns.
+
+    Attributes
+    ----------
+    linear : Linear
+    seconds : float, CPU
+    facts : dict of what else is known, such as status and gap of a driver
+    """
+
+    linear: Linear
+    seconds: float
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def solved(problem: Problem, driver: str, **options: Any) -> Result:
+    """A driver's result, on one thread where the driver has more.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C: what was found until then is no measurement.
+    NumericalError
+        There is no classifier.
+    """
+    from mipfs.drivers import solve
+
+    if driver == "branch":
+        options.setdefault("threads", 1)
+    result = solve(problem, driver, **options)
+    if result.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not result.has_classifier:
+        raise NumericalError(f"{driver} found no classifier: {result.status.name}")
+    return result
+
+
+def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> Fit:
+    """The support that a driver leaves, and the SVM of the problem's loss on it (or of another one)."""
+    began = time.process_time()
+    result = solved(problem, driver, **options)
+    ids = np.sort(problem.data.columns_of(result.selected))
+    spent = time.process_time() - began
+    fitted = plain_svm(problem.data, ids, problem.C, problem.bias, loss or problem.loss)
+    facts = {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
+    return Fit(fitted, spent, facts)
+
+
+def chosen(data: Instance, C: float, choose: Callable[[], Integers], *, bias: bool = True, loss: str = "hinge") -> Fit:
+    """The SVM on columns that a function chooses; its seconds are those of the choice and the SVM."""
+    began = time.process_time()
+    fitted = plain_svm(data, np.sort(np.asarray(choose(), dtype=np.int64)), C, bias, loss)
+    return Fit(fitted, time.process_time() - began)
+
+
+def scores(linear: Linear, X: Matrix) -> Array:
+    """f(x) of every row of a matrix."""
+    return np.asarray(X[:, linear.ids] @ linear.w).ravel() + linear.b
+
+
+def error(linear: Linear, X: Matrix, y: Array) -> float:
+    """The share of rows on the wrong side; a score of 0 is wrong."""
+    return float(np.mean(y * scores(linear, X) <= 0.0))
+
+
+def f1(linear: Linear, X: Matrix, y: Array) -> float:
+    """F1 of the class +1; 0 where no row is called so and none is."""
+    called = scores(linear, X) > 0.0
+    hits = float(np.sum(called & (y > 0)))
+    either = float(np.sum(called) + np.sum(y > 0))
+    return 2.0 * hits / either if either else 0.0
+
+
+def objective(data: Instance, linear: Linear, C: float) -> float:
+    """½ ‖w‖² + C Σ ξ of the hinge SVM on a classifier's columns, on the scale of the data."""
+    w = linear.w * data.scale[linear.ids]
+    margins = data.y * linear.scores(data)
+    return float(0.5 * w @ w + C * data.sample_weight @ np.maximum(0.0, 1.0 - margins))

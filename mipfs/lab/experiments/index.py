@@ -1,0 +1,56 @@
+"""The index of all studies: what each asks, how much of it was measured, and the claims that were judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mipfs.errors import UsageError
+from mipfs.lab.experiments import available, get_study
+from mipfs.lab.experiments.document import table
+from mipfs.lab.experiments.run import PAGE, ROWS, Found, stored
+from mipfs.plumbing import output_file
+from mipfs.report.blocks import Table
+
+HEAD = """# The studies
+
+Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
+`rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
+rows. Seconds are CPU seconds of one process on a machine that other work shared. What a study leaves out of a paper's
+design stands at the top of its report.
+"""
+VERDICTS = (
+    "A verdict is computed from the rows: confirmed, refuted, or refined (true with a limit, or not told apart from "
+    "chance)."
+)
+
+
+def write_index(folder: Path) -> Path:
+    """Write the index of the studies below a folder, and the path of it.
+
+    Raises
+    ------
+    UsageError
+        No study has rows there.
+    """
+    found = [stored(get_study(name), folder / name) for name in available() if (folder / name / ROWS).is_file()]
+    found = [one for one in found if one.lines]
+    if not found:
+        raise UsageError(f"{folder} holds no study's rows; run `mipfs study NAME -o {folder}/NAME` first")
+    target = folder / PAGE
+    output_file.save([(target, index(found).encode())])
+    return target
+
+
+def index(found: list[Found]) -> str:
+    """The page, Markdown."""
+    lines = []
+    claims = []
+    for one in found:
+        name = one.study.name
+        cpu = sum(line["cpu_seconds"] for line in one.lines)
+        lines.append([f"[{name}]({name}/{PAGE})", one.study.title, f"{len(one.lines)} of {one.total}", f"{cpu:,.0f}"])
+        claims += [[c.said, f"**{c.verdict}**", c.measured, f"[{name}]({name}/{PAGE})"] for c in one.claims]
+    numbered = [[str(number), *cells] for number, cells in enumerate(claims, 1)]
+    studies = table(Table(["study", "what", "units measured", "CPU s"], lines, left=2))
+    judged = table(Table(["", "claim", "verdict", "measured", "study"], numbered, left=5))
+    return f"{HEAD}\n## Claims\n\n{VERDICTS}\n\n{judged}\n\n## Studies\n\n{studies}\n"

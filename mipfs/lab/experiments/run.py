@@ -1,0 +1,193 @@
+"""A study being run: unit by unit, each stored as soon as it is measured, until all are or the time is over."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from mipfs.errors import MipfsError
+from mipfs.lab.experiments import sets
+from mipfs.lab.experiments.document import Heading, markdown, pictures
+from mipfs.lab.experiments.store import Store, as_csv, machine, versions
+from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.plumbing import output_file
+from mipfs.plumbing.signals import heard, held
+from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
+
+ROWS, TABLE, PAGE = "rows.jsonl", "rows.csv", "README.md"
+"""The files of a study's folder, beside its pictures."""
+SCHEMA = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Reported):
+    """What a study has found so far.
+
+    Attributes
+    ----------
+    study : Study
+    lines : sequence of dict, of the store, one for every unit that was measured
+    asked, reached : int, units of this call (those of ``--quick``, or all), and how many of them are done
+    total : int, units of the full design
+    skipped : mapping of a reason to the number of units
+    interrupted : bool, by Ctrl-C
+    """
+
+    study: Study
+    lines: Sequence[Mapping[str, Any]]
+    asked: int
+    reached: int
+    total: int
+    skipped: Mapping[str, int]
+    interrupted: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, unit by unit, as the CSV has them."""
+        return [dict(row) for line in self.lines for row in line["rows"]]
+
+    @property
+    def good(self) -> list[Row]:
+        """The rows of what did not fail."""
+        return [row for row in self.rows if "failed" not in row]
+
+    @property
+    def claims(self) -> list[Claim]:
+        """What the rows say of the paper's claims."""
+        return list(self.study.claims(self.good)) if self.good else []
+
+    def blocks(self) -> list[Block]:
+        """The report."""
+        head: list[Block] = [Line(self.study.design), Pairs(self._facts())]
+        if not self.good:
+            return [*head, Line("Nothing was measured yet.")]
+        claims = [[claim.said, claim.verdict, claim.measured] for claim in self.claims]
+        if claims:
+            head += [Heading("Claims"), Table(["claim", "verdict", "measured"], claims, left=3)]
+        return [*head, *self.study.report(self.good)]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What was run, and on what."""
+        cpu = sum(line["cpu_seconds"] for line in self.lines)
+        done = f"{len(self.lines)} of {self.total} units of the full design, {cpu:,.0f} CPU seconds together"
+        facts = [
+            ("command", f"`mipfs study {self.study.name}`"),
+            ("source", self.study.source),
+            ("measured", done),
+        ]
+        facts += [("left out", f"{count} units: {why}") for why, count in self.skipped.items()]
+        failed = len(self.rows) - len(self.good)
+        if failed:
+            facts.append(("failed", f"{failed} rows, which the CSV names"))
+        every = [line["machine"] for line in self.lines] or [machine()]
+        kinds = dict.fromkeys(_machine(one) for one in every)
+        facts.append(("machine", "; ".join(kinds)))
+        packages = self.lines[-1]["versions"] if self.lines else versions()
+        facts.append(("versions", ", ".join(f"{name} {number}" for name, number in packages.items())))
+        facts.append(("seconds", "CPU seconds of one process, one thread; other work shared the machine"))
+        return facts
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "study",
+            "name": self.study.name,
+            "done": len(self.lines),
+            "units": self.total,
+            "interrupted": self.interrupted,
+            "skipped": dict(self.skipped),
+            "claims": [vars(claim) for claim in self.claims],
+            "rows": self.rows,
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write the report, its pictures and the CSV beside the rows."""
+        blocks = self.blocks()
+        text = f"# {self.study.title}\n\n" + markdown(blocks)
+        files = {PAGE: text.encode(), TABLE: as_csv(self.rows).encode(), **pictures(blocks)}
+        with held(deliver=False):
+            output_file.save([(folder / name, content) for name, content in files.items()])
+
+
+def _machine(said: Mapping[str, Any]) -> str:
+    return f"{said['cores']} cores, {said['cpu']}, {said['memory_gib']} GiB, Python {said['python']}"
+
+
+def run(
+    study: Study,
+    folder: Path,
+    *,
+    quick: bool = False,
+    time_limit: float | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> Found:
+    """Measure the units of a study that its folder does not have yet.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path, which holds the rows; made where it is missing
+    quick : bool, the small subset only
+    time_limit : float, optional
+        Wall seconds after which no other unit begins; what is left is done by the next call.
+    tell : callable, optional, hears how many units are done, of how many
+
+    Returns
+    -------
+    Found
+        After Ctrl-C too, with the units that were reached.
+    """
+    store = Store(folder / ROWS)
+    every = list(study.units())
+    asked = [unit for unit in every if unit.quick or not quick]
+    done = store.lines()
+    skipped: dict[str, int] = {}
+    left: list[Unit] = []
+    for unit in asked:
+        why = sets.missing(unit.needs) if unit.needs and unit.key not in done else ""
+        if why:
+            skipped[why] = skipped.get(why, 0) + 1
+        elif unit.key not in done:
+            left.append(unit)
+    began = time.monotonic()
+    interrupted = False
+    try:
+        with heard(), threadpool_limits(1):
+            for number, unit in enumerate(left):
+                if time_limit is not None and time.monotonic() - began >= time_limit:
+                    break
+                if tell is not None:
+                    tell(len(asked) - len(left) + number, len(asked))
+                done[unit.key] = store.add(unit, *_measured(study, unit))
+    except KeyboardInterrupt:
+        interrupted = True
+    lines = [done[unit.key] for unit in every if unit.key in done]
+    reached = sum(unit.key in done for unit in asked)
+    return Found(study, lines, len(asked), reached, len(every), skipped, interrupted)
+
+
+def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
+    """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            rows = study.measure(unit)
+        except MipfsError as error:
+            rows = [{"failed": str(error).splitlines()[0]}]
+    return rows, time.process_time() - began
+
+
+def stored(study: Study, folder: Path) -> Found:
+    """What a folder holds of a study, nothing measured."""
+    done = Store(folder / ROWS).lines()
+    every = list(study.units())
+    lines = [done[unit.key] for unit in every if unit.key in done]
+    return Found(study, lines, len(every), len(lines), len(every), {})

@@ -1,0 +1,162 @@
+"""The report of the study `sketch`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from mipfs.lab.experiments.document import Heading
+from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.tables import DASH, compared, grouped, mean, percent, shown, sign_test, standard_error
+from mipfs.report.blocks import Block, Table
+from mipfs.report.charts import Bar, Bars
+
+METHODS = ("bss", "leverage", "leverage-1", "approx-bss", "rrqr", "uniform", "rfe", "lpsvm", "full")
+WAYS = ((True, "supervised"), (False, "unsupervised"))
+PAPER = {
+    ("bss", 40, True): "40, 39, 34, 36, 37",
+    ("bss", 50, True): "50, 49, 48, 47, 44",
+    ("bss", 40, False): "40, 39, 34, 37, 36",
+    ("bss", 50, False): "50, 49, 48, 47, 44",
+    ("leverage", 40, True): "40, 39, 37, 36, 34",
+    ("leverage", 50, True): "50, 49, 48, 47, 46",
+    ("leverage", 40, False): "40, 39, 37, 31, 32",
+    ("leverage", 50, False): "50, 49, 48, 31, 47",
+    ("rfe", 40, True): "40, 39, 38, 37, 36",
+    ("rfe", 50, True): "50, 49, 48, 47, 46",
+    ("rfe", 40, False): "40, 39, 38, 37, 36",
+    ("rfe", 50, False): "50, 49, 48, 47, 46",
+    ("lpsvm", 40, True): "40, 39, 38, 37, 34",
+    ("lpsvm", 50, True): "50, 49, 48, 43, 40",
+    ("lpsvm", 40, False): "40, 39, 38, 37, 34",
+    ("lpsvm", 50, False): "50, 49, 48, 43, 40",
+    ("rrqr", 40, True): "40, 30, 29, 28, 27",
+    ("rrqr", 50, True): "50, 30, 29, 28, 27",
+    ("rrqr", 40, False): "40, 39, 38, 37, 36",
+    ("rrqr", 50, False): "50, 40, 39, 38, 37",
+}
+"""Table 1 of the paper: the five most frequent features, numbered from 1."""
+ENOUGH = 3
+
+
+def report(rows: Sequence[Row]) -> list[Block]:
+    """Table 1, and the errors on pairs of text classes."""
+    blocks: list[Block] = []
+    made = [row for row in rows if row["part"] == "made"]
+    text = [row for row in rows if row["part"] == "text"]
+    if made:
+        blocks += [Heading("Made data (Table 1)"), _most(made), _errors(made, "M", "relevant features")]
+    if text:
+        blocks += [Heading("Pairs of text classes (Figures 1 to 3)"), _errors(text, "r", "r")]
+        most = max(row["r"] for row in text)
+        blocks += [_pairs(text, most), _picture(text, most)]
+    return blocks
+
+
+def _most(rows: Sequence[Row]) -> Block:
+    lines = []
+    for method in METHODS[:-1]:
+        for supervised, way in WAYS:
+            for (M,), some in sorted(grouped(rows, "M").items()):
+                mine = [row for row in some if row["method"] == method and row["supervised"] is supervised]
+                if not mine:
+                    continue
+                counts = Counter(j + 1 for row in mine for j in row["first"])
+                often = [f"{j} ({count / len(mine):.0%})" for j, count in counts.most_common(5)]
+                relevant = float(np.mean([np.mean([j < M for j in row["first"]]) for row in mine]))
+                theirs = PAPER.get((method.removesuffix("-1"), M, supervised), DASH)
+                lines.append([method, way, str(M), ", ".join(often), theirs, percent(relevant, 0)])
+    head = ["method", "", "relevant", "among the first five most often", "paper", "of the first five relevant"]
+    title = "Features that stand among the first five of a choice, with the share of the choices in which they do"
+    return Table(head, lines, title, left=5)
+
+
+def _errors(rows: Sequence[Row], by: str, said: str) -> Block:
+    lines = []
+    for (value,), some in sorted(grouped(rows, by).items()):
+        for method in METHODS:
+            cells = [str(value), method]
+            for supervised, _ in WAYS:
+                mine = [row for row in some if row["method"] == method and row["supervised"] is supervised]
+                per_set = [{"error": mean(part, "error")} for part in grouped(mine, "seed").values()]
+                error = standard_error(per_set, "error")
+                cells.append(f"{100 * mean(per_set, 'error'):.2f} ± {shown(100 * error, '{:.2f}')}" if mine else DASH)
+                cells.append(shown(mean(mine, "size"), "{:.0f}"))
+            lines.append(cells)
+    head = [said, "method", "supervised", "columns", "unsupervised", "columns"]
+    return Table(head, lines, "Out-of-sample error in %, mean over the data sets ± one standard error", left=2)
+
+
+def _pairs(rows: Sequence[Row], r: int) -> Block:
+    lines = []
+    for (seed, said), some in grouped([row for row in rows if row["r"] == r], "seed", "pair").items():
+        mine = [row for row in some if row["supervised"]]
+        cells = [str(seed), str(said)]
+        cells += [percent(mean([row for row in mine if row["method"] == m], "error"), 1) for m in METHODS]
+        lines.append(cells)
+    return Table(["pair", "classes", *METHODS], lines, f"Supervised, r = {r}: error of each pair", left=2)
+
+
+def _picture(rows: Sequence[Row], r: int) -> Block:
+    bars = []
+    for method in METHODS:
+        mine = [row for row in rows if row["method"] == method and row["supervised"] and row["r"] == r]
+        if mine:
+            value = 100 * mean(mine, "error")
+            bars.append(Bar(method, value, f"{value:.1f}%"))
+    return Bars(f"Supervised choice of {r} columns, mean error in percent", bars)
+
+
+def _against(rows: Sequence[Row], one: str, other: str, supervised: bool) -> tuple[int, int, float]:
+    """On how many data sets a method's mean error is less, more, and the mean difference."""
+    found = []
+    for _, some in grouped([row for row in rows if row["supervised"] is supervised], "seed", "r").items():
+        both = [mean([row for row in some if row["method"] == method], "error") for method in (one, other)]
+        if not np.isnan(both).any():
+            found.append((both[0], both[1]))
+    less, more, _ = compared(found)
+    return less, more, float(np.mean([a - b for a, b in found])) if found else float("nan")
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What the paper says, judged."""
+    text = [row for row in rows if row["part"] == "text"]
+    made = [row for row in rows if row["part"] == "made"]
+    found = []
+    if len(grouped(made, "M", "seed")) >= ENOUGH:
+        found.append(_table_one(made))
+    if len(grouped(text, "seed")) >= ENOUGH:
+        found.append(_comparable(text))
+    return found
+
+
+def _table_one(rows: Sequence[Row]) -> Claim:
+    share = {}
+    for method in ("bss", "leverage", "leverage-1", "rfe", "lpsvm", "rrqr"):
+        mine = [row for row in rows if row["method"] == method and row["supervised"]]
+        share[method] = float(np.mean([np.mean([j < row["M"] for j in row["first"]]) for row in mine]))
+    zero = mean([row for row in rows if row["method"] in ("bss", "leverage")], "error")
+    measured = (
+        ", ".join(f"{m} {percent(v, 0)}" for m, v in share.items())
+        + f" of the first five chosen are relevant features; mean error of BSS and leverage {percent(zero)}"
+    )
+    said = "Supervised BSS and leverage scores find the relevant features as well as any other (Paul 2016, Table 1)"
+    best = max(share.values())
+    verdict = "confirmed" if min(share["bss"], share["leverage"]) > best - 0.1 else "refined"
+    if max(share["bss"], share["leverage"], share["leverage-1"]) < best - 0.5:
+        verdict = "refuted"
+    return Claim(said, verdict, measured)
+
+
+def _comparable(rows: Sequence[Row]) -> Claim:
+    parts = []
+    verdicts = []
+    for other in ("rfe", "rrqr", "lpsvm", "full", "uniform"):
+        less, more, difference = _against(rows, "bss", other, True)
+        parts.append(f"{other} {100 * difference:+.1f} ({less} better, {more} worse)")
+        verdicts.append(more > less and sign_test(less, more) < 0.05)
+    said = "Supervised BSS is comparable to RFE, and better than RRQR, LPSVM, all features and uniform draws (Figure 1)"
+    verdict = "confirmed" if not any(verdicts) else "refuted" if sum(verdicts) >= 3 else "refined"
+    return Claim(said, verdict, "BSS's error less the other's, points: " + ", ".join(parts))

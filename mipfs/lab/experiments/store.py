@@ -1,0 +1,133 @@
+"""The rows of a study on disk: a line of JSON for every unit, appended when it is measured, and the CSV of all rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.experiments.study import Row, Unit
+
+PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
+DIGITS = 10
+"""Significant digits of a stored number: more of them differ from machine to machine."""
+
+Line = dict[str, Any]
+
+
+class Store:
+    """What was measured of a study; the last line of a unit counts.
+
+    Parameters
+    ----------
+    path : Path, made where it is missing
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self) -> dict[str, Line]:
+        """The last line of every unit; a line that was torn by a kill is left out.
+
+        Raises
+        ------
+        DataError
+            A line that is whole, and none of a study.
+        """
+        found: dict[str, Line] = {}
+        if not self.path.is_file():
+            return found
+        for number, text in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue  # torn by a kill
+            if not (isinstance(line, dict) and {"unit", "rows", "cpu_seconds", "machine", "versions"} <= line.keys()):
+                raise DataError("is no line of a study", "remove it", path=self.path, line=number)
+            found[line["unit"]] = line
+        return found
+
+    def add(self, unit: Unit, rows: Sequence[Row], cpu_seconds: float) -> Line:
+        """Append the rows of a unit, with versions, machine and date; returns the line."""
+        line: Line = {"unit": unit.key, "rows": [plain({**unit.params, **row}) for row in rows]}
+        line |= {"cpu_seconds": round(cpu_seconds, 2), "versions": versions(), "machine": machine()}
+        line["date"] = time.strftime("%Y-%m-%d")
+        text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            torn = self.path.is_file() and self.path.stat().st_size > 0 and not self.path.read_bytes().endswith(b"\n")
+            with open(self.path, "ab") as file:
+                file.write((("\n" if torn else "") + text).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(f"{self.path} cannot be written: {reason}; name another folder with -o DIR") from None
+        return line
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """The rows as CSV; a column for every name that some row has, in the order in which they come."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "" if value is None else value
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types: numbers of `DIGITS` digits, null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+        if isinstance(value, list):
+            return plain(value)
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """Cores, CPU model, memory and Python; nothing that names the machine."""
+    model: str | None = platform.processor() or platform.machine()
+    memory = None
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    except (OSError, ValueError, AttributeError):
+        pass
+    return {"cores": os.cpu_count(), "cpu": model, "memory_gib": memory, "python": platform.python_version()}
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what measures."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

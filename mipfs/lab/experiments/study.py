@@ -1,0 +1,80 @@
+"""What a study is: units, a function that measures one of them, and a function that makes the report of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mipfs.report.blocks import Block
+
+Row = dict[str, Any]
+"""Numbers and words by name: a line of the CSV."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A cell of a design, which gives the same rows whenever it is measured (seconds apart).
+
+    Attributes
+    ----------
+    params : mapping of str to a number or a word
+    quick : bool, whether it belongs to the small subset that ``--quick`` runs
+    needs : str, a data set below the folder of MIPFS_DATA that it reads; empty where it reads none
+    """
+
+    params: Mapping[str, Any]
+    quick: bool = False
+    needs: str = ""
+
+    @property
+    def key(self) -> str:
+        """The parameters as a text, by which the store knows the unit."""
+        return " ".join(f"{name}={value}" for name, value in self.params.items())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says, and what was measured of it.
+
+    Attributes
+    ----------
+    said : str, the claim, and where it stands
+    verdict : "confirmed", "refuted", "refined", or "open" where too little was measured
+    measured : str, the figures
+    """
+
+    said: str
+    verdict: str
+    measured: str
+
+
+def no_claims(_: Sequence[Row]) -> list[Claim]:
+    """Of a study that judges no paper."""
+    return []
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment.
+
+    Attributes
+    ----------
+    name, title : str
+    source : str, the paper and its tables and figures
+    design : str
+        The design in sentences: what is as in the paper and what is not.
+    units : callable without arguments, all units of the full design, in the order in which they are measured
+    measure : callable, a unit's rows
+    report : callable, the blocks of the report of some rows
+    claims : callable, what the rows say of the paper's claims
+    """
+
+    name: str
+    title: str
+    source: str
+    design: str
+    units: Callable[[], Sequence[Unit]]
+    measure: Callable[[Unit], Sequence[Row]]
+    report: Callable[[Sequence[Row]], Sequence[Block]]
+    claims: Callable[[Sequence[Row]], Sequence[Claim]] = field(default=no_claims)

@@ -1,0 +1,105 @@
+"""Rows grouped, averaged and compared in pairs, for the reports of studies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mipfs.lab.experiments.study import Row
+from mipfs.report.charts import FAMILY, Curve, Lines
+
+DASH = "–"
+
+
+def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by their values of some columns, in the order in which these come."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row.get(name) for name in names), []).append(row)
+    return found
+
+
+def values(rows: Iterable[Row], name: str) -> list[float]:
+    """The numbers of a column, those that are there."""
+    return [float(row[name]) for row in rows if row.get(name) is not None]
+
+
+def mean(rows: Iterable[Row], name: str) -> float:
+    """The mean of a column; NaN where it is empty."""
+    found = values(rows, name)
+    return float(np.mean(found)) if found else math.nan
+
+
+def standard_error(rows: Iterable[Row], name: str) -> float:
+    """The standard error of that mean; NaN of fewer than two."""
+    found = values(rows, name)
+    return float(np.std(found, ddof=1) / math.sqrt(len(found))) if len(found) > 1 else math.nan
+
+
+def shown(value: float | None, form: str = "{:.3f}") -> str:
+    """A number in a form, a dash for none."""
+    return DASH if value is None or not math.isfinite(value) else form.format(value)
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    """A share as a percentage."""
+    return DASH if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}%"
+
+
+def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[str]) -> list[tuple[float, float]]:
+    """The values of a column for two methods on the same cells."""
+    mine: Mapping[Any, float]
+    mine, theirs = (
+        {tuple(row.get(k) for k in key): float(row[name]) for row in rows if row["method"] == method and name in row}
+        for method in (one, other)
+    )
+    return [(value, theirs[cell]) for cell, value in mine.items() if cell in theirs]
+
+
+def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:
+    """How often the first is less, the second is less, and they are equal."""
+    less = sum(a < b - tolerance for a, b in found)
+    more = sum(b < a - tolerance for a, b in found)
+    return less, more, len(found) - less - more
+
+
+def sign_test(less: int, more: int) -> float:
+    """Two-sided p-value of the sign test, ties left out."""
+    n = less + more
+    if not n:
+        return 1.0
+    tail = sum(math.comb(n, k) for k in range(min(less, more) + 1)) / 2.0**n
+    return min(1.0, 2.0 * tail)
+
+
+def curves(
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    by: str = "method",
+    *,
+    labels: tuple[str, str] = ("", ""),
+    spread: bool = True,
+    of: Callable[[Sequence[Row], str], float] = mean,
+    **look: Any,
+) -> Lines:
+    """A curve for every value of `by`: the mean of `y`, with one standard error, against `x`."""
+    ticks = sorted({row[x] for row in rows if row.get(x) is not None})
+    drawn = []
+    for number, ((name,), mine) in enumerate(grouped(rows, by).items()):
+        at = grouped(mine, x)
+        points = [of(at.get((tick,), []), y) for tick in ticks]
+        errors = [standard_error(at.get((tick,), []), y) for tick in ticks]
+        drawn.append(
+            Curve(
+                str(name),
+                [None if math.isnan(v) else v for v in points],
+                FAMILY[number % len(FAMILY)],
+                [None if math.isnan(v) else v for v in errors] if spread else None,
+            )
+        )
+    return Lines(title, ticks, drawn, x_label=labels[0], y_label=labels[1], **look)

@@ -1,0 +1,146 @@
+"""A recipe on the columns of a raw table: which of them are read, and what their missing values are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import nearest
+from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
+from mipfs.errors import DataError
+
+Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
+IMPUTE = "give --impute median (or 'most frequent', level) or --drop NAME, or impute and drop under [data]"
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """A recipe in use: on a table to learn from, or on one that a classifier is used on.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    known : mapping of column to number or word, or None
+        What stands for missing values, of a classifier; None to learn it. Columns that it does not use are left out.
+    features : the features that the classifier uses
+    """
+
+    recipe: Recipe = NOTHING
+    known: Mapping[str, float | str] | None = None
+    features: Collection[str] = ()
+
+    def allows(self, column: str) -> bool:
+        """Whether missing values of a column are filled in."""
+        return self.recipe.how(column) is not None
+
+    def kept(self, names: Sequence[str], roles: Collection[str], path: Path) -> list[int]:
+        """The places of the columns that are read: those with a role, and the features that stay.
+
+        Raises
+        ------
+        DataError
+            The recipe names a column that is not there, leaves out the labels, or leaves nothing.
+        """
+        if self.known is None:
+            for what, named in self.recipe.named().items():
+                for name in named:
+                    if name not in names:
+                        hint = nearest(name, [*names])
+                        raise DataError(f"{what} names the column {name!r}, which is not there", hint, path=path)
+                    if name in roles and what in ("drop", "types"):
+                        raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
+        kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
+        if self.known is not None and self.recipe and self.features:
+            kept = [k for k in kept if names[k] in roles or self._needs(names[k])]
+        if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
+            raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)
+        return kept
+
+    def _needs(self, column: str) -> bool:
+        """Whether the classifier looks at a column."""
+        return column in self.features or any(name.startswith(f"{column}=") for name in self.features)
+
+    def fill(
+        self, names: Sequence[str], columns: Sequence[npt.NDArray[Any]], path: Path
+    ) -> tuple[list[str], list[npt.NDArray[Any]], tuple[Filled, ...]]:
+        """Columns without missing values, which are NaN among numbers and empty among words; and what was filled in.
+
+        Raises
+        ------
+        DataError
+            A column has no value at all.
+        """
+        found_names, found, filled = list[str](), list[npt.NDArray[Any]](), list[Filled]()
+        for name, column in zip(names, columns, strict=True):
+            how = self.recipe.how(name)
+            found_names.append(name)
+            if how is None:
+                found.append(column)
+                continue
+            value = self._value(name, column, how, path)
+            if isinstance(value, str) and column.dtype.kind == "f" and np.all(np.isnan(column)):
+                column = np.full(column.shape, "")  # nothing there says that these are words
+            if isinstance(value, float) and column.dtype.kind != "f":
+                column = _as_numbers(name, column, path)
+            gaps = np.isnan(column) if column.dtype.kind == "f" else column == ""
+            rows = np.flatnonzero(gaps).astype(np.int64)
+            words = column.dtype.kind != "f"
+            if rows.size:
+                column = column.astype(object) if words else column.copy()
+                column[rows] = str(value) if words else float(value)
+            found.append(column.astype(np.str_) if words else column)
+            features = tuple(f"{name}={word}" for word in np.unique(found[-1])) if words else (name,)
+            filled.append(Filled(name, how, value, rows, features))
+            if how == LEVEL and not words and (rows.size or self.known is not None):
+                found_names.append(f"{name}={MISSING_LEVEL}")
+                found.append(gaps.astype(float))
+        return found_names, found, tuple(filled)
+
+    def _value(self, name: str, column: npt.NDArray[Any], how: str, path: Path) -> float | str:
+        """What stands for a missing value of a column."""
+        if self.known is not None and name in self.known:
+            return self.known[name]
+        words = column.dtype.kind != "f"
+        there = column[column != ""] if words else column[~np.isnan(column)]
+        if there.size == 0:
+            raise DataError(f"column {name!r} has no value at all", "--drop it ([data] drop)", path=path)
+        if words and how == LEVEL:
+            return MISSING_LEVEL
+        found: float | str = statistic(there, how)
+        return found
+
+
+PLAIN = Preparing()
+
+
+def _as_numbers(name: str, column: npt.NDArray[Any], path: Path) -> npt.NDArray[np.float64]:
+    """Words that say numbers, of a column that held numbers in training."""
+    found = np.full(column.shape, np.nan)
+    for i, word in enumerate(column.tolist()):
+        try:
+            found[i] = float(word) if word else np.nan
+        except ValueError:
+            message = f"column {name!r} is {word!r} in row {i + 1}, and held numbers in training"
+            raise DataError(message, "write a number", path=path) from None
+    return found
+
+
+def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) -> Column:
+    """A column of `n` rows that is known at the places `there`, and NaN or an empty word elsewhere."""
+    if known.dtype.kind == "f":
+        numbers = np.full(n, np.nan)
+        numbers[there] = known
+        return numbers
+    words = np.full(n, "", dtype=known.dtype)
+    words[there] = known
+    return words.astype(np.str_)
+
+
+def again(stated: Mapping[str, Any] | None, features: Collection[str]) -> Preparing:
+    """What a result states of its raw table, to be done again for a classifier that uses these features."""
+    return PLAIN if stated is None else Preparing(Recipe.of_document(stated), dict(stated["filled"]), features)

@@ -1,0 +1,116 @@
+"""The second checker (`tools/second_checker.py`): it imports nothing, and agrees with the first one."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.cli import main
+from tests import two_checkers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    """It as a user runs it, without this package on the path."""
+    done = subprocess.run(
+        [sys.executable, "-I", str(two_checkers.SECOND), *map(str, arguments)],
+        capture_output=True, text=True, check=False, env={},
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def test_it_imports_nothing_but_what_python_brings() -> None:
+    tree = ast.parse(two_checkers.SECOND.read_text(encoding="utf-8"))
+    names = {name.name.split(".")[0] for one in ast.walk(tree) if isinstance(one, ast.Import) for name in one.names}
+    names |= {str(one.module).split(".")[0] for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)}
+    assert names <= set(sys.stdlib_module_names)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("second")
+    for name in ("credit.csv", "credit.toml", "wdbc.svm", "wdbc.toml"):
+        shutil.copy(ROOT / "instances" / name, folder)
+    for name, data, more in (
+        ("credit", "credit.csv", ["-p", "M=4", "--pool-gap", "0.1"]),
+        ("wdbc", "wdbc.svm", ["-p", "M=2", "-p", "loss=logistic"]),
+    ):
+        options = ["--scale", "standard", "-p", "C=1", "--json", str(folder / f"{name}.json"), "--quiet"]
+        assert main(["solve", "fsp-m", str(folder / data), *more, *options]) == 0
+    return folder
+
+
+def test_it_accepts_what_the_command_line_writes(solved: Path) -> None:
+    for name, data in (("credit", "credit.csv"), ("wdbc", "wdbc.svm")):
+        code, said = run(solved / f"{name}.json", solved / data)
+        assert (code, said[:18]) == (0, "accepted: OPTIMAL,"), said
+
+
+def test_it_rejects_a_higher_bound_other_data_and_another_sidecar(solved: Path, tmp_path: Path) -> None:
+    for name in ("credit.json", "credit.cert.npz", "credit.csv", "credit.toml"):
+        shutil.copy(solved / name, tmp_path)
+    honest = json.loads((solved / "credit.json").read_text(encoding="utf-8"))
+    higher = json.loads(json.dumps(honest))
+    higher["bound"] = higher["certificate"]["bound"] = higher["objective"]
+    (tmp_path / "credit.json").write_text(json.dumps(higher), encoding="utf-8")
+    assert run(tmp_path / "credit.json", tmp_path / "credit.csv")[0] == 1
+    (tmp_path / "credit.json").write_text(json.dumps(honest), encoding="utf-8")
+    text = (tmp_path / "credit.csv").read_text(encoding="utf-8")
+    (tmp_path / "credit.csv").write_text(text.replace("59.9", "59.8", 1), encoding="utf-8")
+    code, said = run(tmp_path / "credit.json", tmp_path / "credit.csv")
+    assert (code, "other data" in said) == (1, True)
+    (tmp_path / "credit.cert.npz").write_bytes(b"PK")
+    code, said = run(tmp_path / "credit.json", solved / "credit.csv")
+    assert (code, "another file" in said) == (1, True)
+
+
+def test_it_declines_what_it_does_not_carry(solved: Path, tmp_path: Path) -> None:
+    assert run(solved / "credit.json", tmp_path / "none.csv")[0] == 2
+    assert run(solved / "credit.json", tmp_path / "x.parquet")[0] == 2
+    options = ["-p", "measure=f1", "-p", "M=1", "-p", "C=1", "--scale", "standard", "--time-limit", "2", "--quiet"]
+    written = ["--json", str(tmp_path / "f.json")]
+    assert main(["solve", "structural", str(solved / "wdbc.svm"), *options, *written]) == 0
+    code, said = run(tmp_path / "f.json", solved / "wdbc.svm")
+    assert (code, said.startswith("declined: a kind")) == (2, True)
+
+
+def test_scales_are_those_of_the_columns(solved: Path) -> None:
+    data = mipfs.read(solved / "credit.csv", scale="standard")
+    with np.load(solved / "credit.cert.npz") as arrays:
+        for name, values in (("shift", data.shift), ("scale", data.scale)):
+            stated = [float.fromhex(text.decode()) for text in arrays[f"column_{name}"].tolist()]
+            assert stated == values.tolist()
+
+
+def test_its_logarithm_lies_above() -> None:
+    second, rng = two_checkers.second(), np.random.default_rng(0)
+    for _ in range(300):
+        a, b = (int(10.0 ** rng.uniform(0, 15)) ** int(rng.integers(1, 8)) + 1 for _ in range(2))
+        above = Fraction(second.log_above(a, b), second.ONE)
+        exact = float(np.log(np.longdouble(a)) - np.log(np.longdouble(b))) if max(a, b) < 10**300 else float(above)
+        assert abs(float(above) - exact) <= 1e-14 * max(1.0, abs(exact))
+        assert second.log_above(a, b) + second.log_above(b, a) >= 0  # ln x + ln 1/x = 0
+
+
+def test_both_checkers_agree_on_a_sample() -> None:
+    honest, mutated = Counter[str](), Counter[str]()
+    assert not any([two_checkers.judged(seed, honest) for seed in range(900, 925)])
+    assert not any([two_checkers.mutated(seed, mutated, bases=8) for seed in range(150)])
+    assert sum(n for line, n in honest.items() if line.endswith("both accepted")) >= 12
+    assert sum(n for line, n in mutated.items() if line.endswith("both rejected")) >= 50
+
+
+@pytest.mark.slow
+def test_both_checkers_agree_on_many() -> None:
+    assert two_checkers.main(["--count", "200", "--mutated", "2000", "--bases", "60", "--seed", "50000"]) == 0

@@ -1,0 +1,135 @@
+"""A raw table on the command line: from the first refusal to predictions, and what a forged recipe gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.outcome import Cli
+from tests.readers.test_raw_table import cleaned, table
+
+TYPES = "opened=date,income=currency,rate=percent,ratio=decimal comma"
+RECIPE = ("--drop", "id", "--impute", "median,home=level", "--types", TYPES)
+ASKED = ("--label", "bad", "--scale", "standard")
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    path = tmp_path / "raw.csv"
+    path.write_text(table(120))
+    return path
+
+
+def test_from_a_raw_table_to_predictions(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    refused = cli("solve", "fsp-m", raw, *ASKED, "--M", "3")
+    assert refused.code == 2
+    assert "has no value" in refused.err
+    assert "--impute median" in refused.err
+    done = cli("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "3", "--json", saved)
+    assert done.code == 0, done.err
+    assert not done.err  # nothing to warn of: the recipe says all
+    checked = cli("verify", saved, raw)
+    assert checked.code == 0, checked.err
+    holes = int(pd.read_csv(raw, na_values=["?", "NA"]).isna().sum().sum())
+    assert f"missing values: {holes} in 4 columns" in checked.out
+    assert "columns left out: id" in checked.out
+    assert "opened date" in checked.out
+    new = tmp_path / "new.csv"
+    new.write_text(table(30, seed=5).replace(",yes\n", ",\n"))  # new customers: how it ends is not known
+    predicted = cli("predict", saved, new)
+    assert predicted.code == 0, predicted.err
+    said = json.loads(saved.read_text())
+    clean = cleaned(new.read_text()).fillna({k: v for k, v in said["read"]["recipe"]["filled"].items() if k != "home"})
+    score = np.full(30, said["intercept"])
+    for name, weight in said["weights"].items():
+        column, _, word = name.partition("=")
+        score += weight * ((clean[column] == word) if word else clean[column]).to_numpy(dtype=float)
+    assert predicted.out.split() == ["yes" if s > 0 else "no" for s in score]
+    other = tmp_path / "other.csv"
+    other.write_text(table(30, seed=5))
+    assert cli("evaluate", saved, other).code == 0
+    assert cli("verify", saved, other).code == 1
+
+
+def test_the_other_commands_take_a_recipe(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    done = cli("path", raw, *ASKED, *RECIPE, "--M", "1:2", "-p", "C=0.1", "--folds", "3", "--json", path)
+    assert done.code == 0, done.err
+    assert cli("verify", f"{path}#best", raw).code == 0
+    assert cli("compare", raw, *ASKED, *RECIPE, "--M", "2", "--C", "0.1", "--rungs", "plain,exact").code == 0
+    asked = ("--methods", "fsp-m", "--M", "2", "--folds", "2", "--C", "0.1")
+    assert cli("bench", raw, *ASKED, *RECIPE, *asked, "--json", tmp_path / "b.json").code == 0
+    (tmp_path / "raw.toml").write_text('[data]\nlabel = "bad"\ndrop = ["id"]\n')
+    refused = cli("convert", raw, tmp_path / "store")
+    assert refused.code == 2
+    assert "raw.toml:3: [data] drop prepares a raw table, and a store is not made of one" in refused.err
+
+
+FORGED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    ("filled", lambda r: r["filled"].update(age=r["filled"]["age"] + 1), "what stands for missing values of 'age'"),
+    ("word", lambda r: r["filled"].update(home="own"), "what stands for missing values of 'home'"),
+    ("kind", lambda r: r["filled"].update(age=str(r["filled"]["age"])), "what stands for missing values of 'age'"),
+    ("missing", lambda r: r["missing"].update(age=1), "how many values were missing of 'age'"),
+    ("none", lambda r: r["missing"].clear(), "how many values were missing of"),
+    ("drop", lambda r: r["drop"].append("late"), "other data"),
+    ("use", lambda r: r.update(use=["age", "late"]), "other data"),
+    ("impute", lambda r: r["impute"].update({"*": "most frequent"}), "other data"),
+    ("level", lambda r: r["impute"].pop("home"), "other data"),
+    ("stranger", lambda r: r.update(clip=1), "'clip' is stated, which this checker does not know"),
+]
+
+
+@pytest.mark.parametrize(("edit", "reason"), [one[1:] for one in FORGED], ids=[one[0] for one in FORGED])
+def test_a_forged_recipe_is_refused(cli: Cli, raw: Path, tmp_path: Path, edit: Any, reason: str) -> None:
+    saved = tmp_path / "r.json"
+    assert cli("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "3", "--json", saved).code == 0
+    document = json.loads(saved.read_text())
+    edit(document["read"]["recipe"])
+    saved.write_text(json.dumps(document))
+    found = cli("verify", saved, raw)
+    assert found.code == 1, found.out
+    assert reason in found.err
+    assert len(found.err.splitlines()) == 1
+
+
+def test_a_result_without_its_recipe_and_one_with_a_recipe_that_never_was(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    plain = tmp_path / "plain.csv"
+    plain.write_text("x,z,label\n1,5,0\n2,4,1\n3,1,1\n0,2,0\n")
+    assert cli("solve", "fsp-m", plain, "--M", "1", "--json", saved).code == 0
+    document = json.loads(saved.read_text())
+    empty = {"drop": [], "use": None, "impute": {}, "types": {}, "filled": {}, "missing": {}}
+    document["read"]["recipe"] = empty | {"filled": {"x": 7.0}}
+    saved.write_text(json.dumps(document))
+    found = cli("verify", saved, plain)
+    assert found.code == 1
+    assert "the result states how a table was prepared, and the data was not" in found.err
+    document["read"]["recipe"] = {"drop": "all"}
+    saved.write_text(json.dumps(document))
+    assert cli("verify", saved, plain).code == 2  # not a complete result
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--impute", "mean"), "impute is 'mean'; it is one of 'median', 'most frequent', 'level'"),
+        (("--impute", "age="), "--impute age=: write NAME=median"),
+        (("--impute", "median,level"), "--impute median,level: a kind for all columns is given twice"),
+        (("--types", "income"), "--types income: write NAME=currency"),
+        (("--types", "income=euro"), "types of 'income' is 'euro'; it is one of"),
+        (("--drop", "incme"), "drop names the column 'incme', which is not there; did you mean 'income'?"),
+        (("--use", "age", "--drop", "age"), "drop and use both name 'age'"),
+    ],
+)
+def test_bad_recipes_in_one_line(cli: Cli, raw: Path, options: tuple[str, ...], message: str) -> None:
+    found = cli("solve", "fsp-m", raw, *ASKED, "--M", "2", *options)
+    assert found.code == 2
+    assert message in found.err
+    assert len(found.err.splitlines()) == 1

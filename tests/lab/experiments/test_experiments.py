@@ -1,0 +1,188 @@
+"""The frame of the studies: units, the store, reports, the index, and the counting that verdicts rest on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import f1_score
+
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.experiments import STUDIES, get_study, index
+from mipfs.lab.experiments.document import markdown, pictures
+from mipfs.lab.experiments.exactness import one_standard_error
+from mipfs.lab.experiments.fits import error, f1
+from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
+from mipfs.lab.experiments.store import Store, as_csv, plain
+from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
+from mipfs.report.blocks import Block, Table
+
+
+def made(measured: list[int] | None = None) -> Study:
+    """A study of squares, which fails at 3 and needs data at 4."""
+    seen = [] if measured is None else measured
+
+    def units() -> list[Unit]:
+        return [Unit({"k": k}, quick=k < 2, needs="no_such_set" if k == 4 else "") for k in range(5)]
+
+    def measure(unit: Unit) -> list[Row]:
+        k = unit.params["k"]
+        seen.append(k)
+        if k == 3:
+            raise UsageError("three is refused\nand more")
+        return [{"method": name, "square": k * k + shift} for name, shift in (("a", 0), ("b", 1))]
+
+    def report(rows: Sequence[Row]) -> list[Block]:
+        return [
+            Table(["k", "square"], [[str(row["k"]), str(row["square"])] for row in rows], "Squares | of k"),
+            curves("The squares", rows, "k", "square", labels=("k", "k²")),
+        ]
+
+    def claims(rows: Sequence[Row]) -> list[Claim]:
+        return [Claim("Squares grow", "confirmed", f"{len(rows)} rows")]
+
+    return Study("squares", "Squares", "nobody", "All of it.", units, measure, report, claims)
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MIPFS_DATA", raising=False)
+    seen: list[int] = []
+    assert not run(made(seen), tmp_path, time_limit=0.0).lines
+    quick = run(made(seen), tmp_path, quick=True)
+    assert (seen, quick.asked, quick.reached, quick.total) == ([0, 1], 2, 2, 5)
+    whole = run(made(seen), tmp_path)
+    assert seen == [0, 1, 2, 3]  # none twice
+    assert whole.skipped == {"MIPFS_DATA is unset": 1}
+    assert [row.get("square") for row in whole.rows] == [0, 1, 1, 2, 4, 5, None]
+    assert whole.rows[-1] == {"k": 3, "failed": "three is refused"}
+    assert len(whole.good) == 6
+    again = run(made(seen), tmp_path)
+    assert (seen, again.rows) == ([0, 1, 2, 3], whole.rows)
+
+
+def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> None:
+    found = run(made(), tmp_path)
+    found.save(tmp_path)
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    assert page.startswith("# Squares\n")
+    for words in ("`mipfs study squares`", "**Squares | of k**", "| 2 | 4 |"):
+        assert words in page
+    assert "![The squares](the-squares.svg)" in page
+    assert b"<svg" in (tmp_path / "the-squares.svg").read_bytes()
+    rows = list(csv.DictReader(io.StringIO((tmp_path / TABLE).read_text(encoding="utf-8"))))
+    assert [row["square"] for row in rows] == ["0", "1", "1", "2", "4", "5", ""]
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE}
+    stored(made(), tmp_path).save(tmp_path)  # out of the rows alone, to the byte; the page alone says what was left out
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE} == before
+    assert found.document()["claims"] == [{"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows"}]
+
+
+def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    run(made(), tmp_path, quick=True)
+    path = tmp_path / ROWS
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[:-20], encoding="utf-8")
+    seen: list[int] = []
+    run(made(seen), tmp_path, quick=True)
+    assert seen == [1]
+    assert set(Store(path).lines()) == {"k=0"} | {"k=1"}
+    path.write_text("{}\n" + text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.jsonl.*1.*is no line of a study"):
+        Store(path).lines()
+
+
+def test_the_store_keeps_plain_numbers(tmp_path: Path) -> None:
+    row = {"a": np.float64(1 / 3), "b": np.arange(2), "c": np.nan, "d": True, "e": np.int64(7), "f": "x,y"}
+    line = Store(tmp_path / "new" / ROWS).add(Unit({"k": 1}), [row], 0.5)
+    assert line["rows"] == [{"k": 1, "a": 0.3333333333, "b": [0, 1], "c": None, "d": True, "e": 7, "f": "x,y"}]
+    assert json.loads((tmp_path / "new" / ROWS).read_text(encoding="utf-8")) == line
+    assert as_csv(line["rows"]) == 'k,a,b,c,d,e,f\n1,0.3333333333,0 1,,True,7,"x,y"\n'
+    assert plain({"x": (np.inf,)}) == {"x": [None]}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_says_what_it_is(name: str) -> None:
+    study = get_study(name)
+    assert study.name == name
+    assert study.title
+    assert study.source
+    assert len(study.design) > 100
+    units = list(study.units())
+    assert len({unit.key for unit in units}) == len(units)
+    assert 0 < sum(unit.quick for unit in units) < len(units)
+    assert study.claims([]) == []
+
+
+def test_the_index_lists_studies_and_claims(tmp_path: Path) -> None:
+    found = run(made(), tmp_path)
+    page = index.index([found])
+    assert "| 1 | Squares grow | **confirmed** | 6 rows | [squares](squares/README.md) |" in page
+    with pytest.raises(UsageError, match="holds no study's rows"):
+        index.write_index(tmp_path)
+
+
+def test_pairs_and_their_test() -> None:
+    rows = [{"seed": k, "method": m, "x": v} for k, (a, b) in enumerate([(1.0, 2.0), (3.0, 3.0), (5.0, 4.0)])
+            for m, v in (("a", a), ("b", b))]  # fmt: skip
+    rows.append({"seed": 9, "method": "a", "x": 7.0})
+    found = pairs(rows, "a", "b", "x", ["seed"])
+    assert found == [(1.0, 2.0), (3.0, 3.0), (5.0, 4.0)]
+    assert compared(found) == (1, 1, 1)
+    assert mean(rows, "x") == pytest.approx(25 / 7)
+    assert standard_error(rows, "x") == pytest.approx(stats.sem([row["x"] for row in rows]))
+    for less, more in ((0, 0), (3, 1), (10, 2), (5, 5)):
+        exact = stats.binomtest(less, less + more).pvalue if less + more else 1.0
+        assert sign_test(less, more) == pytest.approx(exact)
+
+
+def test_one_standard_error_takes_the_least_place_within_it() -> None:
+    errors = {
+        (5, 0.1): [0.10, 0.10, 0.13],
+        (2, 1.0): [0.11, 0.12, 0.12],
+        (2, 0.1): [0.2, 0.2, 0.2],
+        (1, 0.1): [0.5] * 3,
+    }
+    assert one_standard_error(errors) == (2, 1.0)  # 0.11667 <= 0.11 + 0.01
+    assert one_standard_error({}) is None
+
+
+def test_error_and_f1_are_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(1)
+    X, y = random.standard_normal((40, 3)), np.where(random.random(40) < 0.4, 1.0, -1.0)
+    linear = Linear(np.array([0, 2]), np.array([1.0, -2.0]), 0.1, 1.0)
+    called = np.where(X[:, 0] - 2 * X[:, 2] + 0.1 > 0, 1.0, -1.0)
+    assert error(linear, X, y) == pytest.approx(np.mean(called != y))
+    assert f1(linear, X, y) == pytest.approx(f1_score(y, called))
+    assert f1(Linear(np.array([0]), np.array([0.0]), -1.0, 1.0), X, -np.ones(40)) == 0.0
+
+
+def test_a_block_that_only_a_page_shows_leaves_no_trace_in_markdown() -> None:
+    class Other:
+        def text(self) -> str:
+            return ""
+
+        def html(self) -> str:
+            return "<p></p>"
+
+    assert markdown([Other()]) == "\n"
+    assert pictures([Other()]) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_quick_subset_of_every_study_runs(name: str, tmp_path: Path) -> None:
+    found = run(get_study(name), tmp_path, quick=True)
+    if found.skipped and not found.lines:
+        pytest.skip("; ".join(found.skipped))
+    assert found.reached + sum(found.skipped.values()) == found.asked
+    assert len(found.good) == len(found.rows)
+    found.save(tmp_path)
+    assert (tmp_path / PAGE).stat().st_size > 500

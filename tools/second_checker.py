@@ -1,0 +1,1412 @@
+#!/usr/bin/env python3
+"""A second checker of mipfs certificates, which shares nothing with the package: one file, exact arithmetic.
+
+    python second_checker.py RESULT.json DATA
+
+It says "accepted" with the bound, the gap and the status that are proven (exit code 0), "rejected: why" (1), or
+"declined: why" (2) where it is not made for what it is given: it takes svmlight and CSV text, sums over the samples
+(hinge, squared hinge, logistic), features, groups and trees, rows, penalties, bounds on weights and near-optimal lists;
+not measures, products or functions of features, other regularisers, other formats, nor what would take it very long.
+
+Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
+are doubles, doubles are fractions, and the two logarithms that the logistic loss needs are enclosed (`log_above`). It
+was written from docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer,
+nothing to install.
+
+The order below: numbers, the archive, the data, the statement, values of classifiers, dual vectors and leaves, the
+tree, near-optimal lists, relaxations, the verdict.
+"""
+
+import bz2
+import csv
+import gzip
+import hashlib
+import json
+import math
+import re
+import struct
+import sys
+import tomllib
+import zipfile
+from ast import literal_eval
+from fractions import Fraction
+from pathlib import Path
+
+MOST_PRODUCTS = 400_000_000
+"""Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
+MOST_BYTES = 1 << 28
+"""Bytes of the unpacked archive."""
+ALLOWANCE = Fraction(1, 2**40)
+"""δ: how far a row may be missed, and how far an end of a weight is forgiven in a bound."""
+ROUNDED = Fraction(1, 2**47)
+"""What stated values of extra variables are forgiven, relative to their terms."""
+CLOSE = Fraction(1, 10**9)
+"""Relative allowance of a recomputed objective, a stated bound and an asked gap."""
+LISTED = Fraction(1, 10**6)
+"""Relative distance to which a listed support is to be bounded from below."""
+SAME = Fraction(2, 10**7)
+"""Relative distance up to which the values of two supports are not told apart."""
+SCREENED = 1 << 30
+FREE = 2
+"""In a state, beside 0 and 1: the atom is not fixed."""
+
+
+class Rejected(Exception):
+    """What the document claims is wrong, or not shown."""
+
+
+class Declined(Exception):
+    """Nothing is said: this checker does not carry what it was given."""
+
+
+def need(holds, why):
+    """Reject unless something holds."""
+    if not holds:
+        raise Rejected(why)
+
+
+# --- Numbers -------------------------------------------------------------------------------------------------
+
+
+def number(value, what):
+    """A finite double of the JSON as a fraction."""
+    need(isinstance(value, (int, float)) and not isinstance(value, bool), f"{what} is no number")
+    try:
+        need(math.isfinite(float(value)) and float(value) == value, f"{what} is not finite, or no double")
+    except OverflowError:
+        raise Rejected(f"{what} is too large") from None
+    return Fraction(value)
+
+
+def number_or_none(value, what):
+    return None if value is None else number(value, what)
+
+
+def whole(value, what, least=0):
+    need(isinstance(value, int) and not isinstance(value, bool) and value >= least, f"{what} is no whole number")
+    return value
+
+
+def ratio(value, what):
+    """A fraction that is written as text, p or p/q."""
+    need(isinstance(value, str) and re.fullmatch(r"-?\d{1,4000}(/\d{1,4000})?", value), f"{what} is no fraction")
+    need(not re.search(r"/0+$", value), f"{what} divides by 0")
+    return Fraction(value)
+
+
+def near(a, b, allowance=CLOSE):
+    """Whether two numbers agree, relative to the first."""
+    return abs(a - b) <= allowance * abs(a)
+
+
+BITS = 160
+ONE = 1 << BITS
+SLACK = 1 << 24
+"""Bound on the error of `_log` and `_exp`, in units of 2^−BITS: some hundred roundings of at most one unit each, which
+enter with factors below 2, and ln 2 times an exponent below 2^15."""
+
+
+def _log(x):
+    """About ln(x/ONE)·ONE for a whole x > 0; off by less than SLACK."""
+    shift = x.bit_length() - 1 - BITS
+    m = x >> shift if shift >= 0 else x << -shift  # from ONE to 2·ONE
+    if m > ONE + ONE // 2:
+        m, shift = m // 2, shift + 1
+    z = ((m - ONE) << BITS) // (m + ONE)  # ln m = 2 artanh z, |z| ≤ 1/5
+    square, power, total, k = (z * z) >> BITS, z, 0, 1
+    while abs(power) > 1:
+        total += power // k
+        power, k = (power * square) >> BITS, k + 2
+    return 2 * total + shift * LN2
+
+
+def _exp(t):
+    """About exp(−t/ONE)·ONE for a whole t ≥ 0; off by less than SLACK."""
+    k, r = divmod(t, LN2)
+    term, total, i = ONE, ONE, 1
+    while term:
+        term = ((term * r) >> BITS) // i
+        total += -term if i % 2 else term
+        i += 1
+    return total >> min(k, 2 * BITS)
+
+
+def _ln2():
+    """ln 2 = 2 artanh(1/3)."""
+    power, total, k = ONE // 3, 0, 1
+    while power:
+        total, power, k = total + power // k, power // 9, k + 2
+    return 2 * total
+
+
+LN2 = _ln2()
+
+
+def log_above(a, b):
+    """A number of units 2^−BITS that is at least ln(a/b), for whole a, b > 0: ln(a 2^s/b) − s ln 2."""
+    s = b.bit_length() - a.bit_length() + 1
+    x = (a << (BITS + s)) // b if BITS + s >= 0 else a // (b << -(BITS + s))
+    return _log(x) - s * LN2 + SLACK
+
+
+def log_one_plus_exp(m):
+    """ln(1 + e^m) of a fraction, to within 2^−120."""
+    t = abs(m.numerator) * ONE // m.denominator
+    v = 0 if t > 400 * ONE else _exp(t)
+    return Fraction(_log(ONE + v), ONE) + max(m, 0)
+
+
+# --- The archive ---------------------------------------------------------------------------------------------
+
+
+class Array:
+    """An array of the sidecar: its numbers one after the other (bytes of uint8), shape and kind (i, f or S)."""
+
+    def __init__(self, values, shape, kind):
+        self.values, self.shape, self.kind = values, shape, kind
+
+
+def read_npy(content, name):
+    """One member of the archive: the format of NumPy's .npy files, version 1 to 3."""
+    need(content[:6] == b"\x93NUMPY" and len(content) >= 12, f"{name} is no array")
+    wide = content[6] > 1
+    (size,) = struct.unpack_from("<I" if wide else "<H", content, 8)
+    start = (12 if wide else 10) + size
+    try:
+        head = literal_eval(content[start - size : start].decode("latin-1").strip())
+        descr, order, shape = head["descr"], head["fortran_order"], head["shape"]
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):
+        raise Rejected(f"{name} has no header") from None
+    found = re.fullmatch(r"[<|]([iufbS])(\d{1,6})", descr) if isinstance(descr, str) else None
+    need(found and isinstance(shape, tuple), f"{name} has a type {descr!r} that no certificate has")
+    need(all(isinstance(n, int) and n >= 0 for n in shape), f"{name} has no shape")
+    need(not order or len(shape) < 2 or 0 in shape or 1 in shape, f"{name} is stored by columns")
+    kind, each, count = found[1], int(found[2]), math.prod(shape)
+    need(each > 0 or count == 0 or kind == "S", f"{name} has no type")
+    body = content[start:]
+    need(len(body) == count * each, f"{name} has {len(body)} bytes in place of {count * each}")
+    if kind == "S":
+        values = [body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)] if each else [b""] * count
+        return Array(values, shape, "S")
+    if kind == "u" and each == 1:
+        return Array(body, shape, "i")
+    letters = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
+    letter = letters.get(kind + found[2])
+    need(letter, f"{name} has a type {descr!r} that no certificate has")
+    return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
+
+
+def read_archive(path):
+    """The arrays of a sidecar by name."""
+    arrays, total = {}, 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                total += member.file_size
+                if total > MOST_BYTES:
+                    raise Declined("too large: the certificate has more than 256 MB")
+                need(member.filename.removesuffix(".npy") not in arrays, "the sidecar has an array twice")
+                arrays[member.filename.removesuffix(".npy")] = read_npy(archive.read(member), member.filename)
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise Rejected(f"the sidecar cannot be read: {error}") from None
+    return arrays
+
+
+# --- The data ------------------------------------------------------------------------------------------------
+
+
+class Data:
+    """Raw data: names, columns (p lists of n doubles), y (±1), sample weights, and what its .toml asks for.
+
+    `named` says whether the names are given; those that the readers make are x1 … xp. `asked` has the rows (terms, lb,
+    ub), `forced_in` and `forced_out` that its .toml has, and the `penalty` that a statement must have. `labels` are
+    what −1 and +1 are called, None where the document was believed as the file was read.
+    """
+
+    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None):
+        self.names, self.columns, self.y, self.named, self.bags = names, columns, y, named, bags
+        self.weights = [1.0] * len(y) if weights is None else weights
+        self.asked, self.labels, self.label = asked or {}, labels, label
+
+    def sha256(self):
+        """Section "The data's digest"."""
+        n, p = len(self.y), len(self.names)
+        parts = [hashlib.sha256(str((n, p)).encode()) for _ in range(3)]
+        for column in self.columns:
+            held = [(i, x) for i, x in enumerate(column) if x != 0]
+            parts[0].update(struct.pack("<q", len(held)))
+            parts[1].update(struct.pack(f"<{len(held)}q", *(i for i, _ in held)))
+            parts[2].update(struct.pack(f"<{len(held)}d", *(x for _, x in held)))
+        stated = json.dumps([[n, p], list(self.names) if self.named else None], ensure_ascii=False).encode()
+        values = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest().encode()
+        rest = [struct.pack(f"<{n}d", *self.y), struct.pack(f"<{n}d", *self.weights)]
+        rest += [] if self.bags is None else [struct.pack(f"<{n}q", *self.bags)]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in [stated, values, *rest])).hexdigest()
+
+
+def read_data(path, document):
+    """A text file and the .toml beside it; labels, the label column and the width are taken from the document."""
+    path = Path(path)
+    stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
+    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            text = stream.read()
+        beside = stem.with_suffix(".toml")
+        described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, EOFError) as error:
+        raise Declined(f"the data cannot be read: {error}") from None
+    kind = stem.suffix.lower()
+    if kind not in (".csv", ".tsv", ".svm", ".txt", ".svmlight", ".libsvm", ""):
+        raise Declined(f"a kind of data that I do not carry: {kind}")
+    try:
+        data = read_csv(text, document, described) if kind in (".csv", ".tsv") else read_svmlight(text, document)
+    except (ValueError, IndexError, KeyError, TypeError, csv.Error) as error:
+        raise Declined(f"data that I cannot read as plain text: {error}") from None
+    names = described.get("features", {}).get("names")
+    if names is None and not data.named and (path.parent / "names.txt").exists():
+        names = (path.parent / "names.txt").read_text("utf-8").splitlines()
+    if names and kind not in (".csv", ".tsv"):
+        need(len(names) == len(data.names), "the data's names are not as many as its columns")
+        data.names, data.named = names, names != data.names
+    data.asked = asked_of(described, data.names)
+    return data
+
+
+def sign_of(cell, labels):
+    """+1 or −1 of a label as the file has it, by what the document calls the two."""
+    for sign, name in ((1.0, labels["positive"]), (-1.0, labels["negative"])):
+        if str(name) == cell.strip():
+            return sign
+        try:
+            if float(name) == float(cell):
+                return sign
+        except (TypeError, ValueError):
+            pass
+    raise Rejected(f"the data has a label {cell.strip()!r} that the document does not name")
+
+
+def read_svmlight(text, document):
+    """Lines of a label, perhaps qid:bag, and index:value, indices from 1."""
+    p = whole(document.get("n_features"), "n_features", 1)
+    entries, y, bags = [], [], []
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        y.append(sign_of(words[0], document["labels"]))
+        for word in words[1:]:
+            index, value = word.split(":")
+            if index == "qid":
+                bags.append(int(value))
+            else:
+                entries.append((len(y) - 1, int(index) - 1, float(value)))
+    columns = [[0.0] * len(y) for _ in range(p)]
+    for i, j, x in entries:
+        columns[j][i] = x
+    return Data([f"x{j + 1}" for j in range(p)], columns, y, named=False, bags=bags or None)
+
+
+def read_csv(text, document, described):
+    """A table with a header; a column of words becomes one of 0 and 1 for each word, in sorted order."""
+    lines = [line for line in text.splitlines(keepends=True) if line.strip() and not line.startswith("#")]
+    separator = max(",;\t|", key=lines[0].count)
+    table = list(csv.reader(lines, delimiter=separator))
+    header = [name.strip() for name in table[0]]
+    cells = dict(zip(header, zip(*table[1:], strict=True), strict=True))
+    if header[0] in ("", "Unnamed: 0"):
+        del cells[header[0]]
+    label = (document.get("read") or {}).get("label") or described.get("data", {}).get("label") or "label"
+    y = [sign_of(cell, document["labels"]) for cell in cells.pop(label)]
+    weights = [float(cell) for cell in cells.pop("sample_weight")] if "sample_weight" in cells else None
+    bags = [int(cell) for cell in cells.pop("bag")] if "bag" in cells else None
+    names, columns = [], []
+    for name, column in cells.items():
+        try:
+            columns.append([float(cell) for cell in column])
+            names.append(name)
+        except ValueError:
+            words = [cell.strip() for cell in column]
+            for word in sorted(set(words)):
+                columns.append([float(one == word) for one in words])
+                names.append(f"{name}={word}")
+    return Data(names, columns, y, weights, bags=bags)
+
+
+def asked_of(described, names):
+    """What the .toml beside the data asks of every statement: rows, forced features, penalties."""
+    select = described.get("select", {})
+    rows = []
+    if "budget" in select:
+        terms = {name: value for name, value in described.get("cost", {}).items() if value > 0}
+        rows.append((terms, None, select["budget"]))
+    rows += [({a: 1.0, b: -1.0}, None, 0) for a, b in select.get("implies", [])]
+    rows += [(dict.fromkeys(pair, 1.0), None, 1) for pair in select.get("conflicts", [])]
+    for key in ("at_most", "at_least", "exactly"):
+        for entry in select.get(key, []):
+            k = entry["k"]
+            terms = dict.fromkeys(entry["of"], 1.0)
+            rows.append((terms, None if key == "at_most" else k, None if key == "at_least" else k))
+    return {
+        "rows": [row for row in rows if set(row[0]) <= set(names)],
+        "forced_in": select.get("forced_in", []),
+        "forced_out": select.get("forced_out", []),
+        "penalty": described.get("penalty", {}),
+    }
+
+
+# --- The statement -------------------------------------------------------------------------------------------
+
+
+def names_in(text):
+    return set(text.split())
+
+
+NEEDED = names_in(
+    "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
+    "certificate"
+)
+FIELDS = NEEDED | names_in(
+    "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
+    "near_optimal atoms read command settings"
+)
+PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds")
+RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
+LARGEST = Fraction(10) ** 100
+"""C times a weight, and numbers of rows, are from its reciprocal to this."""
+CARRIED_ELSEWHERE = {"measure", "beta", "k", "constant", "regulariser"}
+"""Parameters of problems that this checker declines."""
+
+
+class Row:
+    """lb ≤ Aσ + Bz ≤ ub with the ends that its allowance leaves; None is an absent end."""
+
+    def __init__(self, terms, extra, low, high):
+        self.terms, self.extra, self.low, self.high = terms, extra, low, high
+
+    def holds(self, sigma, z, loose=0):
+        """Whether it holds; `z` None leaves out rows of extra variables, which are forgiven ROUNDED of their terms."""
+        if z is None and self.extra:
+            return True
+        own, other = [a * sigma[j] for j, a in self.terms.items()], [b * z[k] for k, b in self.extra.items()]
+        room = ROUNDED * sum(map(abs, other)) + loose * sum(map(abs, own + other))
+        total = sum(own) + sum(other)
+        return (self.low is None or total >= self.low - room) and (self.high is None or total <= self.high + room)
+
+
+class Statement:
+    """The problem that the JSON states, over the data: sections "What is proven" and "The JSON"."""
+
+    def __init__(self, document, arrays, data):
+        self.document, self.data = document, data
+        params = document["params"]
+        need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
+        self.loss, self.bias = params["loss"], params.get("bias")
+        need(isinstance(self.bias, bool), "bias is neither true nor false")
+        need({"M", "C", "lambda", "gap"} <= set(params), "a parameter is missing")
+        margin = params.get("margin", "unit")
+        need(margin in ("unit", "rho"), "the margin is neither unit nor rho")
+        self.rho = margin == "rho"
+        need(not self.rho or self.loss == "squared-hinge", "the ρ-form is one of the squared hinge")
+        self.y = [int(v) for v in data.y]
+        self.C = number(params.get("C"), "C")
+        need(self.C > 0, "C is not above 0")
+        products = [float(self.C) * w for w in data.weights]
+        inside = all(math.isfinite(c) and 1 / LARGEST <= c <= LARGEST for c in products)
+        need(inside, "C times a weight is too small or large")
+        self.c = [Fraction(c) for c in products]  # fl(C · weight)
+        self.asked_gap = number(params.get("gap"), "params.gap")
+        need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
+        need(document.get("n_features") == len(data.names), "n_features is not the width of the data")
+        need(len(set(data.names)) == len(data.names), "two features have one name")
+        self.place = {name: j for j, name in enumerate(data.names)}
+        self._atoms(document.get("atoms"))
+        self._scaling(arrays)
+        self._selection(params)
+        self._rows()
+        self._box(params.get("weight_bounds") or {})
+
+    def _atoms(self, atoms):
+        """Names, columns and squared scales of what is selected."""
+        need(atoms is None or isinstance(atoms, dict), "atoms is no mapping")
+        atoms = atoms or {}
+        need(set(atoms) <= {"names", "columns", "scale", "made"}, "atoms has an unknown field")
+        names, columns, scale = (atoms.get(key) for key in ("names", "columns", "scale"))
+        self.names = list(self.data.names) if names is None else names
+        need(isinstance(self.names, list) and all(isinstance(s, str) for s in self.names), "atoms.names are no names")
+        need(len(set(self.names)) == len(self.names), "two atoms have one name")
+        self.single = columns is None
+        if columns is None:
+            need(names is None, "atoms have names, but no columns")
+            self.columns = [[j] for j in range(len(self.names))]
+        else:
+            need(isinstance(columns, list) and len(columns) == len(self.names), "atoms.columns are not one an atom")
+            need(names is not None, "atoms have columns, but no names")
+            odd = any(not isinstance(one, list) or not one or len({*map(str, one)}) != len(one) for one in columns)
+            need(not odd, "an atom has no columns, or one twice")
+            need(all(isinstance(s, str) and s in self.place for one in columns for s in one), "an unknown column")
+            self.columns = [[self.place[name] for name in one] for one in columns]
+        scale = [1.0] * len(self.names) if scale is None else scale
+        need(isinstance(scale, list) and len(scale) == len(self.names), "atoms.scale is not one number an atom")
+        self.lam2 = [number(one, "a scale") ** 2 for one in scale]
+        need(all(number(one, "a scale") >= 0 for one in scale), "a scale is below 0")
+        self.p = len(self.names)
+        self.atom = {name: j for j, name in enumerate(self.names)}
+
+    def _scaling(self, arrays):
+        """Shift and scale of every column, checked against the columns, and the scaled columns as integers."""
+        kind = self.document["scaling"].get("kind")
+        need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
+        p = len(self.data.names)
+        centred = "column_center" in arrays and kind == "standard"
+        if kind == "none":
+            shift, scale, center = [0.0] * p, [1.0] * p, [0.0] * p
+        elif not {"column_shift", "column_scale"} <= set(arrays):
+            raise Declined("a certificate of an earlier version, in which the scaling of the columns does not stand")
+        else:
+            shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in ("shift", "scale"))
+            center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
+        self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
+        for what, values in (("shift", shift), ("scale", scale), ("center", center)):
+            stated = self.document["scaling"].get(what) or {}
+            need(isinstance(stated, dict), f"scaling.{what} is no mapping")
+            for name, value in stated.items():
+                need(name in self.place, f"scaling.{what} names {name!r}, which is no feature")
+                need(number(value, what) == values[self.place[name]], f"scaling.{what} of {name!r} is another one")
+        self.integers = []
+        for j, column in enumerate(self.data.columns):
+            self._check_scaling(kind, j, column)
+            off, quotient = Fraction(center[j]), self.shift[j] / self.scale[j]
+            need(not centred or near(quotient, off, Fraction(1, 2**50)), "a center is not shift/scale")
+            if off:
+                column = [Fraction(x / scale[j]) - off for x in column]
+            elif kind != "none":
+                column = [(x - shift[j]) / scale[j] for x in column]
+            self.integers.append(as_integers(column))
+
+    def _check_scaling(self, kind, j, column):
+        """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
+        shift, scale = self.shift[j], self.scale[j]
+        if kind == "none" or (shift == 0 and scale == 1 and (kind == "unit" or len(set(column)) == 1)):
+            return
+        if kind == "unit" or shift != 0 or scale != 1:
+            exact = [Fraction(x) for x in column]
+            n = len(exact)
+            mean = sum(exact) / n if kind == "standard" else 0
+            size = sum(abs(x) for x in exact) / n
+            need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {self.data.names[j]!r} is not its mean")
+            square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
+            room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
+            need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {self.data.names[j]!r} is another")
+
+    def _selection(self, params):
+        """M, the forced atoms and what an atom costs."""
+        M = params.get("M")
+        need(M is None or whole(M, "M") <= 2**53, "M is too large")
+        self.M = self.p if M is None else min(M, self.p)
+        self.forced = {}
+        for key, value in (("forced_in", 1), ("forced_out", 0)):
+            names = params.get(key) or []
+            need(isinstance(names, list), f"{key} is no list")
+            for name in names:
+                need(isinstance(name, str) and name in self.atom, f"{key} has {name!r}, which cannot be selected")
+                if self.forced.setdefault(self.atom[name], value) != value:
+                    self.M = -1  # forced in and out: nothing fits
+        lam, penalty = params.get("lambda", 0.0), params.get("penalty") or {}
+        if isinstance(lam, list):
+            need(len(lam) == self.p, "lambda is not one number an atom")
+            self.cost = [number(v, "lambda") for v in lam]
+        elif isinstance(lam, dict):
+            need(all(name in self.atom for name in lam), "lambda names what cannot be selected")
+            self.cost = [number(lam.get(name, 0.0), "lambda") for name in self.names]
+        else:
+            self.cost = [number(lam, "lambda")] * self.p
+        need(isinstance(penalty, dict) and all(name in self.atom for name in penalty), "penalty names no atoms")
+        need(self.single or not penalty, "the data's penalties are about features, not about atoms")
+        need(penalty == self.data.asked.get("penalty", {}), "the penalties are not those of the data's .toml")
+        for name, value in penalty.items():
+            self.cost[self.atom[name]] += number(value, "penalty")
+        need(all(c >= 0 for c in self.cost), "a penalty is below 0")
+        need(not self.rho or not any(self.cost), "the ρ-form has no penalties")
+
+    def _rows(self):
+        """The user's rows and extra variables."""
+        given = self.document.get("extra", {})
+        need(isinstance(given, dict), "extra is no mapping")
+        self.extra = list(given)
+        need(not set(self.extra) & set(self.names), "an extra variable has the name of an atom")
+        self.ends, self.integer = [], []
+        for name, one in given.items():
+            need(isinstance(one, dict) and set(one) <= {"lb", "ub", "integer", "value"}, f"{name} has unknown fields")
+            need(isinstance(one.get("integer"), bool), f"{name} is whole or not?")
+            low, high = number_or_none(one["lb"], name), number_or_none(one["ub"], name)
+            if one["integer"]:
+                low, high = (None if low is None else math.ceil(low)), (None if high is None else math.floor(high))
+            self.ends.append((low, high))
+            self.integer.append(one["integer"])
+        self.rows = []
+        need(isinstance(self.document.get("rows"), list), "rows is no list")
+        for one in self.document["rows"]:
+            need(isinstance(one, dict) and isinstance(one.get("terms"), dict), "a row has no terms")
+            need(set(one) <= {"name", "terms", "lb", "ub", "origin"} and "name" in one, "a row has an unknown field")
+            terms, extra = {}, {}
+            for name, value in one["terms"].items():
+                need(name in self.atom or name in given, f"a row names {name!r}, which is nothing")
+                known = terms if name in self.atom else extra
+                known[self.atom[name] if known is terms else self.extra.index(name)] = number(value, "a coefficient")
+            low, high = (number_or_none(one[end], "an end of a row") for end in ("lb", "ub"))
+            sizes = [abs(v) for v in (*terms.values(), *extra.values(), low, high) if v]
+            need(all(v <= LARGEST for v in sizes), "a row has a number that is too large")
+            need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
+            a = max((abs(v) for v in terms.values()), default=Fraction(0))
+            low = None if low is None else low - ALLOWANCE * (a + abs(low))
+            high = None if high is None else high + ALLOWANCE * (a + abs(high))
+            self.rows.append(Row(terms, extra, low, high))
+
+    def _box(self, bounds):
+        """Bounds on the weights, by column, on the user's scale."""
+        need(isinstance(bounds, dict), "weight_bounds is no mapping")
+        self.bounds = {}
+        for name, ends in bounds.items():
+            need(name in self.place and isinstance(ends, list) and len(ends) == 2, "weight_bounds are no pairs by name")
+            low, high = (number_or_none(end, "a bound of a weight") for end in ends)
+            need((low is None or low <= 0) and (high is None or high >= 0), "bounds of a weight leave out 0")
+            self.bounds[self.place[name]] = (low, high)
+        need(not bounds or (self.single and all(one == 1 for one in self.lam2)), "bounds are of single features")
+        need(not self.rho or all(end in (None, 0) for pair in self.bounds.values() for end in pair), "a box in ρ-form")
+
+    def differs(self):
+        """What the data's .toml asks for and the statement does not have, in words: its user may have taken it out."""
+        asked, found, rows = self.data.asked, [], self.document["rows"]
+        stated = [({k: v for k, v in one["terms"].items() if v}, one["lb"], one["ub"]) for one in rows]
+        for terms, low, high in asked.get("rows", []):
+            if ({k: v for k, v in terms.items() if v}, low, high) not in stated:
+                found.append(f"a row {low} <= {terms} <= {high}")
+        for key, value in (("forced_in", 1), ("forced_out", 0)):
+            found += [f"{key} {name}" for name in asked.get(key, []) if self.forced.get(self.atom.get(name)) != value]
+        return found
+
+    def allows(self, chosen, z):
+        """Whether a selection (positions) with values of the extra variables is one of S."""
+        sigma = [0] * self.p
+        for j in chosen:
+            sigma[j] = 1
+        inside = len(chosen) <= self.M and all(sigma[j] == value for j, value in self.forced.items())
+        return inside and all(row.holds(sigma, z) for row in self.rows)
+
+    def unit(self, value):
+        """A value as one of the unit margin: of the ρ-form, −1/(4v), it is v. None: no value is so large."""
+        if not self.rho:
+            return value
+        return -1 / (4 * value) if value < 0 else None
+
+    def reported(self, value):
+        """A value of the unit margin as the problem has it; None: −∞."""
+        if not self.rho:
+            return value
+        return -1 / (4 * value) if value > 0 else None
+
+    def extras(self, values, what, fractional=False):
+        """Values of the extra variables, found within their ends."""
+        need(isinstance(values, dict) and set(values) == set(self.extra), f"{what}: an extra variable has no value")
+        z = [number(values[name], what) for name in self.extra]
+        for value, (low, high), integer in zip(z, self.ends, self.integer, strict=True):
+            need((low is None or value >= low) and (high is None or value <= high), f"{what} is beyond its ends")
+            need(fractional or not integer or value.denominator == 1, f"{what} is not whole")
+        return z
+
+
+def hexadecimals(array, p, what):
+    """Hexadecimal floats, one a column."""
+    need(array.kind == "S" and array.shape == (p,), f"column_{what} is not one text a column")
+    try:
+        found = [float.fromhex(text.decode("ascii")) for text in array.values]
+    except (ValueError, UnicodeDecodeError, OverflowError):
+        raise Rejected(f"column_{what} has what is no hexadecimal float") from None
+    need(all(math.isfinite(v) for v in found), f"column_{what} is not finite")
+    return found
+
+
+def as_integers(column):
+    """A column of dyadic numbers as (entries (i, k) that are not 0, e): the numbers are k · 2^−e."""
+    need(all(math.isfinite(x) for x in column), "a scaled value is not finite")
+    pairs = [(i, *x.as_integer_ratio()) for i, x in enumerate(column) if x != 0]
+    e = max((d.bit_length() - 1 for _, _, d in pairs), default=0)
+    return [(i, m << (e - d.bit_length() + 1)) for i, m, d in pairs], e
+
+
+# --- Values of classifiers -----------------------------------------------------------------------------------
+
+
+def value_of(stated, weights, intercept, sigma, what, objective=None):
+    """The value of (P), or of a relaxation, at weights and σ (by position, above 0): section "Values".
+
+    On the scaled data: w_j · scale_j is the weight of the scaled column, b + Σ w_j · shift_j the intercept. Where a
+    column stands in several atoms its weight is split among them at least cost. ρ of the ρ-form is −2 · `objective`.
+    """
+    need(isinstance(weights, dict), f"{what}: weights is no mapping")
+    share = {}
+    for j, part in sigma.items():
+        for column in stated.columns[j]:
+            share[column] = share.get(column, 0) + part * stated.lam2[j]
+    total = sum((stated.cost[j] * part for j, part in sigma.items()), Fraction(0))
+    b = size = number(intercept, f"{what}: intercept")
+    used, size = [], abs(size)
+    for name, value in weights.items():
+        need(name in stated.place, f"{what}: a weight of {name!r}, which is no feature")
+        j, w = stated.place[name], number(value, f"{what}: a weight")
+        need(j in share, f"{what}: {name!r} has a weight and is not selected")
+        low, high = stated.bounds.get(j, (None, None))
+        part = share[j]
+        room = 0 if part == 1 else abs(w) / 2**40
+        inside = (low is None or w >= low * part - room) and (high is None or w <= high * part + room)
+        need(inside, f"{what}: a weight beyond its bounds")
+        if w == 0:
+            continue
+        need(part > 0, f"{what}: a weight on an atom of scale 0")
+        used.append((j, w * stated.scale[j]))
+        total += (w * stated.scale[j]) ** 2 / (2 * part)
+        b, size = b + w * stated.shift[j], size + abs(w * stated.shift[j])
+    if not stated.bias:
+        need(abs(b) <= (len(used) + 8) * size / 2**53, f"{what}: an intercept where the problem has none")
+        b = Fraction(0)
+    margins = [m * sign for m, sign in zip(scores(stated, used, b), stated.y, strict=True)]
+    if not stated.rho:
+        return total + loss_of(stated, margins, 1)
+    need(objective is not None and objective < 0, f"{what}: a value of the ρ-form is below 0")
+    return total + loss_of(stated, margins, -2 * objective) + 2 * objective
+
+
+def scores(stated, used, b):
+    """Σ_j w_j x_ij + b of all samples, exactly: integers over one power of two."""
+    whole = [(j, *w.as_integer_ratio()) for j, w in used]
+    exponent = max((d.bit_length() - 1 + stated.integers[j][1] for j, _, d in whole), default=0)
+    found = [0] * len(stated.y)
+    for j, w, d in whole:
+        entries, e = stated.integers[j]
+        w <<= exponent - e - d.bit_length() + 1
+        for i, x in entries:
+            found[i] += w * x
+    return [Fraction(v, 1 << exponent) + b for v in found]
+
+
+def loss_of(stated, margins, target):
+    """The sum of the losses of what margins fall short of 1, or of ρ."""
+    if stated.loss == "logistic":
+        return sum(c * log_one_plus_exp(-m) for c, m in zip(stated.c, margins, strict=True))
+    short = [(c, target - m) for c, m in zip(stated.c, margins, strict=True) if m < target]
+    if stated.loss == "hinge":
+        return sum((c * s for c, s in short), Fraction(0))
+    return sum((c * s * s / 2 for c, s in short), Fraction(0))
+
+
+# --- Dual vectors and leaves ---------------------------------------------------------------------------------
+
+
+class Duals:
+    """The dual vectors of the sidecar, decoded when they are used: section "Dual vectors"."""
+
+    def __init__(self, arrays, stated):
+        self.stated, self.n = stated, len(stated.y)
+        names = ("dual_q", "dual_start", "dual_bytes", "dual_level", "dual_width", "dual_top")
+        self.q, self.start, self.bytes, self.level, self.width, self.top = (array_of(arrays, name) for name in names)
+        self.count = len(self.q)
+        shapes = (len(self.start) == self.count + 1, len(self.level) == self.count, len(self.width) == self.count)
+        need(all(shapes) and len(self.top) in (0, self.n), "the dual arrays do not belong together")
+        ends = self.start[0] == 0 and self.start[-1] == len(self.bytes) and self.start == sorted(self.start)
+        need(ends and all(0 <= width <= 7 for width in self.width), "the bytes of the dual vectors do not add up")
+        self.kept = {}
+
+    def get(self, d):
+        """(g, the terms ½ s_j or h_j of all atoms) of dual vector d, found feasible."""
+        need(0 <= d < self.count, "a dual vector that is not there")
+        if d not in self.kept:
+            k, q = self.decoded(d)
+            unit = Fraction(1, 1 << q) if q >= 0 else Fraction(1 << -q)
+            self._check(k, q)
+            self.kept[d] = (self._g(k, q, unit), self._terms(k, q, unit))
+        return self.kept[d]
+
+    def decoded(self, d):
+        """Integers k (n,) and q."""
+        a, b, q, width, n = self.start[d], self.start[d + 1], self.q[d], self.width[d], self.n
+        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
+        body, flags = bytes(self.bytes[a:b]), -(-n // 8)
+        held = [i for i in range(n) if i // 8 < len(body) and body[i // 8] >> (7 - i % 8) & 1]
+        tops = -(-len(held) // 8)
+        need(len(body) >= flags + tops, "a dual vector has too few bytes")
+        at_top = [body[flags + i // 8] >> (7 - i % 8) & 1 for i in range(len(held))]
+        need(len(body) == flags + tops + width * (len(held) - sum(at_top)), "a dual vector has a wrong number of bytes")
+        k, place = [0] * n, flags + tops
+        for i, top in zip(held, at_top, strict=True):
+            if not top:
+                k[i] = int.from_bytes(body[place : place + width], "little")
+                place += width
+            elif self.top:
+                need(math.isfinite(self.top[i]), "dual_top is not finite")
+                k[i] = math.floor(Fraction(self.top[i]) * Fraction(2) ** q)
+            else:
+                k[i] = self.level[d]
+        return k, q
+
+    def _check(self, k, q):
+        """The box and y'α = 0, as integers."""
+        stated = self.stated
+        most = min(2**53, 2**62 // self.n)
+        need(all(0 <= v <= most for v in k), "a dual vector is below 0, or too wide")
+        if stated.loss != "squared-hinge":
+            grid = Fraction(2) ** q
+            need(all(v <= c * grid for v, c in zip(k, stated.c, strict=True)), "a dual vector is above C")
+        if stated.bias:
+            need(sum(v * s for v, s in zip(k, stated.y, strict=True)) == 0, "a dual vector has y'α ≠ 0")
+
+    def _g(self, k, q, unit):
+        """g(α), or a lower bound of it for the logistic loss."""
+        stated = self.stated
+        if stated.loss == "hinge":
+            return sum(k) * unit
+        if stated.loss == "squared-hinge":
+            need(all(c > 0 for c, v in zip(stated.c, k, strict=True) if v), "a dual vector where the weight is 0")
+            return sum(k) * unit - sum(v * v / (2 * c) for v, c in zip(k, stated.c, strict=True) if v) * unit * unit
+        total = Fraction(0)
+        for v, c in zip(k, stated.c, strict=True):
+            alpha = v * unit
+            for part in (alpha, c - alpha):
+                if part > 0:
+                    r = part / c
+                    total -= part * Fraction(log_above(r.numerator, r.denominator), ONE)
+        return total
+
+    def _terms(self, k, q, unit):
+        """½ λ² Σ ω² of every atom, or h_j where its weight has bounds."""
+        stated = self.stated
+        signed = [v * s for v, s in zip(k, stated.y, strict=True)]
+        half = []
+        for j, (entries, e) in enumerate(stated.integers):
+            dot = sum(signed[i] * x for i, x in entries)
+            shift = q + e
+            if j not in stated.bounds:
+                power = 2 * shift + 1
+                half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
+                continue
+            omega = Fraction(dot) * Fraction(2) ** -shift
+            low, high = stated.bounds[j]
+            outward = stated.scale[j] * (1 + ALLOWANCE)
+            t = omega if low is None else max(omega, low * outward)
+            t = t if high is None else min(t, high * outward)
+            half.append(omega * t - t * t / 2)
+        if stated.single and all(one == 1 for one in stated.lam2):
+            return half
+        return [lam2 * sum(half[j] for j in columns) for lam2, columns in zip(stated.lam2, stated.columns, strict=True)]
+
+
+def array_of(arrays, name, kinds="if"):
+    need(name in arrays, f"the sidecar has no {name}")
+    array = arrays[name]
+    need(array.kind in kinds, f"{name} has the wrong type")
+    need((array.kind == "f") == (name == "dual_top"), f"{name} has the wrong type")
+    need(len(array.shape) == 1, f"{name} is not one-dimensional")
+    return array.values
+
+
+class Line:
+    """base + cost'σ, the minorant that one dual vector and multipliers give: costs as integers over one denominator."""
+
+    def __init__(self, base, cost, slopes):
+        self.base, self.slopes = base, slopes
+        self.unit = math.lcm(*(v.denominator for v in cost))
+        self.cost = [v.numerator * (self.unit // v.denominator) for v in cost]
+        self.order = sorted((j for j, v in enumerate(self.cost) if v < 0), key=self.cost.__getitem__)
+
+    def start(self, ends):
+        """The part without σ at ends of the extra variables; None where it is −∞."""
+        total = self.base
+        for slope, (low, high) in zip(self.slopes, ends, strict=True):
+            end = low if slope > 0 else high
+            if slope and end is None:
+                return None
+            total += slope * end if slope else 0
+        return total
+
+    def least(self, state, ends, room):
+        """The minimum over the selections of a state, and the free atoms that it takes; None: −∞."""
+        start = self.start(ends)
+        if start is None:
+            return None, []
+        taken = []
+        for j in self.order:
+            if len(taken) == room:
+                break
+            if state[j] == FREE:
+                taken.append(j)
+        total = sum(self.cost[j] for j in taken) + sum(v for v, s in zip(self.cost, state, strict=True) if s == 1)
+        return start + Fraction(total, self.unit), taken
+
+
+# --- The tree ------------------------------------------------------------------------------------------------
+
+
+class Tree:
+    """The tree of the sidecar: sections "The arrays" and "Leaves"."""
+
+    def __init__(self, document, arrays, stated):
+        self.stated = stated
+        need(array_of(arrays, "version") in ([1], [2]), "a version of the sidecar that I do not know")
+        self.feature, self.dual, self.multiplier = (array_of(arrays, n) for n in ("feature", "dual", "multiplier"))
+        self.count = len(self.feature)
+        arrays = {"whole": Array([], (0, 2), "i")} | arrays
+        for name in ("children", "whole"):
+            need(name in arrays and arrays[name].kind == "i", f"the sidecar has no {name}")
+            need(len(arrays[name].shape) == 2 and arrays[name].shape[1] == 2, f"{name} has a wrong shape")
+        pairs = [list(zip(a.values[::2], a.values[1::2], strict=True)) for a in (arrays["children"], arrays["whole"])]
+        self.children, found = pairs
+        need(self.count > 0 and len(self.children) == len(self.dual) == len(self.multiplier) == self.count, "no tree")
+        self.whole = dict(found)
+        need(len(self.whole) == len(found), "two values for one split")
+        derived = document["certificate"].get("derived", [])
+        self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
+        self._multipliers(arrays)
+        self.duals = Duals(arrays, stated)
+        work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
+        work += 20 * self.count * stated.p
+        work += 200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0
+        if work > MOST_PRODUCTS:
+            raise Declined(f"too large: about {work:.0e} products of exact numbers")
+        self.lines, self.rays = {}, {}
+        self._check_shape()
+
+    def _multipliers(self, arrays):
+        need("multipliers" in arrays, "the sidecar has no multipliers")
+        array = arrays["multipliers"]
+        need(array.kind in "fS" and len(array.shape) == 2, "multipliers are no rows")
+        m, r = array.shape
+        need(m == 0 or r == len(self.rows), "multipliers of another number of rows")
+        values = array.values
+        if array.kind == "S":
+            values = [ratio(text.decode("latin-1"), "a multiplier") for text in values]
+        need(all(math.isfinite(v) for v in values), "a multiplier is not finite")
+        self.pi = [[Fraction(v) for v in values[i * r : (i + 1) * r]] for i in range(m)]
+
+    def _check_shape(self):
+        """Every node is reached once, children are where they belong, and no atom is split twice on a way down."""
+        p, stated = self.stated.p, self.stated
+        reached, split, stack = [False] * self.count, set(), [(0, False)]
+        while stack:
+            node, leaving = stack.pop()
+            on = self.feature[node]
+            if leaving:
+                split.discard(on)
+                continue
+            need(not reached[node], "a node is reached twice")
+            reached[node] = True
+            low, high = self.children[node]
+            if on in (-1, SCREENED):
+                empty = on == -1 and self.dual[node] == -2
+                need(empty or 0 <= self.dual[node] < self.duals.count, "a leaf without a dual vector")
+                need(-1 <= self.multiplier[node] < len(self.pi), "multipliers that are not there")
+            if on == -1:
+                need(low == high == -1, "a leaf has children")
+                continue
+            if on == SCREENED:
+                need(0 <= low < self.count and high == -1, "a screened node goes on in one child")
+                stack.append((low, False))
+                continue
+            need(0 <= on < p + len(stated.extra), "a split on nothing")
+            need(0 <= low < self.count and 0 <= high < self.count, "a split has two children")
+            if on < p:
+                need(on not in split, "an atom is split twice")
+                split.add(on)
+                stack.append((node, True))
+            else:
+                need(stated.integer[on - p] and node in self.whole, "a split on an extra variable that is not whole")
+            stack += [(low, False), (high, False)]
+        need(all(reached), "a node is not reached")
+        need(all(0 <= node < self.count and p <= self.feature[node] < SCREENED for node in self.whole), "odd splits")
+
+    def ends(self, pi):
+        """Σ π_i · (lower end where π > 0, upper end where π < 0); the parts of the atoms and of the extra variables."""
+        base, atoms, extra = Fraction(0), [Fraction(0)] * self.stated.p, [Fraction(0)] * len(self.stated.extra)
+        for value, row in zip(pi, self.rows, strict=True):
+            if value:
+                end = row.low if value > 0 else row.high
+                if end is None:
+                    continue  # counts for nothing
+                base += value * end
+                for j, a in row.terms.items():
+                    atoms[j] -= value * a
+                for k, a in row.extra.items():
+                    extra[k] -= value * a
+        return base, atoms, extra
+
+    def line(self, d, m):
+        """The minorant of a dual vector (None: a Farkas ray) and multipliers."""
+        if (d, m) not in self.lines:
+            need(-1 <= m < len(self.pi), "multipliers that are not there")
+            base, atoms, extra = self.ends(self.pi[m] if m >= 0 else [0] * len(self.rows))
+            if d is not None:
+                g, terms = self.duals.get(d)
+                base += g
+                atoms = [a + c - t for a, c, t in zip(atoms, self.stated.cost, terms, strict=True)]
+            self.lines[d, m] = Line(base, atoms, extra)
+        return self.lines[d, m]
+
+    def root(self):
+        state = bytearray([FREE] * self.stated.p)
+        for j, value in self.stated.forced.items():
+            state[j] = value
+        return bytes(state), tuple(self.stated.ends)
+
+    def walk(self, level, open_leaf, strict=False):
+        """Go through all leaves that may hold a selection, with `open_leaf(node, state, ends, value)` below `level`.
+
+        `level` is a fraction, or None: no number reaches it; `strict`: it is to be exceeded. Screening fixes at it.
+        """
+        reaches = (lambda value: value > level) if strict else (lambda value: value >= level)
+        stack = [(0, *self.root())]
+        while stack:
+            node, state, ends = stack.pop()
+            on, (low, high) = self.feature[node], self.children[node]
+            room = self.stated.M - state.count(1)
+            if room < 0 or any(a is not None and b is not None and a > b for a, b in ends):
+                continue
+            if 0 <= on < self.stated.p:
+                for child, value in ((low, 0), (high, 1)):
+                    if state[on] in (FREE, value):
+                        stack.append((child, state[:on] + bytes([value]) + state[on + 1 :], ends))
+            elif 0 <= on < SCREENED:
+                k, value = on - self.stated.p, Fraction(self.whole[node])
+                a, b = ends[k]
+                low_ends = (a, value if b is None else min(b, value))
+                high_ends = (value + 1 if a is None else max(a, value + 1), b)
+                stack.append((low, state, (*ends[:k], low_ends, *ends[k + 1 :])))
+                stack.append((high, state, (*ends[:k], high_ends, *ends[k + 1 :])))
+            elif on == SCREENED:
+                found = self.screened(node, state, ends, room, level, strict)
+                if found is not None:
+                    stack.append((low, found, ends))
+            elif not self.refuted(node, state, ends, room):
+                value, _ = self.line(self.dual[node], self.multiplier[node]).least(state, ends, room)
+                if value is None or level is None or not reaches(value):
+                    open_leaf(node, state, ends, value)
+
+    def refuted(self, node, state, ends, room):
+        """Whether a leaf that says that it is empty is."""
+        if self.dual[node] != -2:
+            need(self.dual[node] >= 0, "a leaf without a dual vector")
+            return False
+        need(self.multiplier[node] >= 0, "a leaf that is said to be empty is not")
+        value, _ = self.line(None, self.multiplier[node]).least(state, ends, room)
+        need(value is not None and value > 0, "multipliers do not show that a leaf is empty")
+        return True
+
+    def screened(self, node, state, ends, room, level, strict):
+        """The state below a screened node; None where nothing is left."""
+        need(self.dual[node] >= 0, "a screened node without a dual vector")
+        line = self.line(self.dual[node], self.multiplier[node])
+        value, taken = line.least(state, ends, room)
+        if value is None or level is None:
+            return state if room or FREE not in state else bytes(0 if s == FREE else s for s in state)
+        if value > level or (value == level and not strict):
+            return None
+        gap, cost, full = (level - value) * line.unit, line.cost, len(taken) == room
+        inside = set(taken)
+        spare = next((j for j in line.order if state[j] == FREE and j not in inside), None)
+        comes = cost[spare] if spare is not None and full else 0  # what a place that is given up goes to
+        leaves = cost[taken[-1]] if full and taken else 0
+        found = bytearray(state)
+        for j, s in enumerate(state):
+            if s != FREE:
+                continue
+            if j in inside:
+                if comes - cost[j] > gap or (comes - cost[j] == gap and not strict):
+                    found[j] = 1
+            elif room == 0 or cost[j] - leaves > gap or (cost[j] - leaves == gap and not strict):
+                found[j] = 0
+        return bytes(found)
+
+
+def derived_row(stated, one):
+    """A derived row, derived again: section "Derived rows"."""
+    need(isinstance(one, dict) and one.get("kind") == "chvatal-gomory", "a derived row of an unknown kind")
+    need(set(one) <= {"kind", "terms", "ub", "rows", "cardinality", "bounds"}, "a derived row has an unknown field")
+    need(isinstance(one.get("rows"), list) and isinstance(one.get("bounds", {}), dict), "a derived row is incomplete")
+    card = ratio(one.get("cardinality", "0"), "a multiplier")
+    need(card == 0 or (card > 0 and stated.document["params"].get("M") is not None), "no row of the cardinality")
+    a, extra, b = [card] * stated.p, [Fraction(0)] * len(stated.extra), card * stated.M
+    for pair in one["rows"]:
+        need(isinstance(pair, list) and len(pair) == 2 and whole(pair[0], "a row") < len(stated.rows), "no such row")
+        row, value = stated.rows[pair[0]], ratio(pair[1], "a multiplier")
+        end = row.high if value > 0 else row.low
+        need(value == 0 or end is not None, "a multiplier at an end that a row does not have")
+        b += value * end if value else 0
+        for j, v in row.terms.items():
+            a[j] += value * v
+        for k, v in row.extra.items():
+            extra[k] += value * v
+    for name, text in one.get("bounds", {}).items():
+        value = ratio(text, "a multiplier")
+        need(name in stated.atom and value >= 0, "a multiplier of a bound")
+        a[stated.atom[name]] += value
+        b += value
+    need(not any(extra), "an extra variable is left in a derived row")
+    need(isinstance(one.get("terms"), dict) and set(one["terms"]) <= set(stated.atom), "terms of a derived row")
+    terms = {stated.atom[name]: number(v, "a coefficient") for name, v in one["terms"].items()}
+    need(all(terms.get(j, 0) == math.floor(v) for j, v in enumerate(a)), "a derived row has other terms")
+    end = number(one.get("ub"), "the end of a derived row")
+    need(end >= math.floor(b), "a derived row has a smaller end")
+    return Row(terms, {}, None, end)
+
+
+# --- Near-optimal lists --------------------------------------------------------------------------------------
+
+
+def check_list(stated, tree, best):
+    """Section "Near-optimal lists"; `best` is the objective of the classifier."""
+    given = stated.document["near_optimal"]
+    need(isinstance(given, dict) and set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal")
+    need(isinstance(given["complete"], bool), "near_optimal.complete is neither true nor false")
+    supports, gap, size = given["supports"], number_or_none(given["gap"], "near_optimal.gap"), given["size"]
+    need(isinstance(supports, list), "near_optimal.supports is no list")
+    need(gap is None or gap >= 0, "near_optimal.gap is below 0")
+    need(size is None or len(supports) <= whole(size, "near_optimal.size", 1), "more supports than near_optimal.size")
+    listed, limit, least = {}, None, None
+    if supports:
+        values = [number(one["objective"], "a listed objective") for one in supports]
+        need(values == sorted(values), "the listed supports are not in order")
+        need(near(values[0], best), "the best listed support has another objective than the classifier")
+        limit, least, strict = limits(values, gap, len(supports) == size)
+    for one in supports:
+        chosen, said = check_listed(stated, one, values[0], limit)
+        need(chosen not in listed, "a support is listed twice")
+        listed[chosen] = said
+    times = [name for one in supports for name in one["selected"]]
+    share = {name: times.count(name) / len(supports) for name in times}
+    need(given["share"] == share, "the shares of the features are others")
+    for chosen, said in listed.items():
+        proven = stated.reported(best_of(tree, chosen))
+        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
+        need(shown, "a listed objective is not bounded from below")
+    if given["complete"]:
+        check_complete(stated, tree, listed, least, bool(supports) and strict)
+
+
+def limits(values, gap, full):
+    """The limit, what a support that is missing is worth at least (None: infinite), and whether it must be more."""
+    limit = least = None
+    strict = True
+    if gap is not None:
+        limit = least = values[0] + gap * abs(values[0])
+    if full and (limit is None or values[-1] <= limit):
+        limit, least, strict = values[-1], values[-1] - SAME * abs(values[-1]), False
+    return limit, least, strict
+
+
+def check_listed(stated, one, best, limit):
+    """One listed support: (its positions, its stated objective)."""
+    need(isinstance(one, dict), "a listed support is no mapping")
+    need(set(one) <= {"selected", "objective", "gap", "weights", "intercept", "extra", "ties"}, "a listed support")
+    chosen, said = chosen_of(stated, one["selected"]), number(one["objective"], "a listed objective")
+    z = stated.extras(one.get("extra") or {}, "a listed support")
+    need(stated.allows(chosen, z), "a listed support is not in S")
+    if one.get("ties") is not None:
+        whole(one["ties"], "ties")
+    value = value_of(stated, one["weights"], one["intercept"], dict.fromkeys(chosen, 1), "a listed support", said)
+    need(near(value, said), "a listed objective is another one")
+    need(limit is None or said <= limit + SAME * abs(limit), "a listed support lies above the limit")
+    gap = number_or_none(one["gap"], "a listed gap")
+    exact = Fraction(0) if said == best else None if best == 0 else (said - best) / abs(best)
+    right = gap is None if exact is None else gap is not None and abs(gap - exact) <= exact / 1000 + Fraction(1, 2**50)
+    need(right, "a listed gap is another one")
+    return chosen, said
+
+
+def best_of(tree, chosen):
+    """The most that a dual vector proves of one selection, at least 0."""
+    found = Fraction(0)
+    for d in range(tree.duals.count):
+        g, terms = tree.duals.get(d)
+        found = max(found, g + sum(tree.stated.cost[j] - terms[j] for j in chosen))
+    return found
+
+
+def check_complete(stated, tree, listed, least, strict):
+    """What no leaf lifts to `least` is one selection that is listed, or nothing but ties of one that is."""
+    level = None if least is None else stated.unit(least)
+
+    def judge(_node, state, _ends, value):
+        value = max(value or Fraction(0), Fraction(0))
+        if level is not None and (value > level or (value == level and not strict)):
+            return
+        inside = frozenset(j for j, s in enumerate(state) if s == 1)
+        free = [j for j, s in enumerate(state) if s == FREE] if len(inside) < stated.M else []
+        if not free and (inside in listed or not stated.allows(inside, None)):
+            return
+        dear = {j for j in (*inside, *free) if stated.cost[j] > 0}
+        proven = stated.reported(value)
+        ties = (dear <= one <= inside and said - SAME * abs(said) <= proven for one, said in listed.items())
+        need(proven is not None and any(ties), "a support within the limit may be missing")
+
+    tree.walk(level, judge, strict)
+
+
+def chosen_of(stated, names):
+    """Positions of selected atoms."""
+    need(isinstance(names, list), "a selection is no list")
+    need(all(isinstance(s, str) and s in stated.atom for s in names), "a selection of what is not there")
+    need(len(set(names)) == len(names), "an atom is selected twice")
+    return frozenset(stated.atom[name] for name in names)
+
+
+# --- Relaxations ---------------------------------------------------------------------------------------------
+
+
+def check_relaxed(stated, status, bound):
+    """Section "Relaxations": `lower` is proven, `upper` no less than the value at σ and the weights, and both meet."""
+    given, claimed = stated.document.get("relaxed"), status == "RELAXED"
+    need(given is not None or not claimed, "RELAXED, without a relaxation")
+    if given is None:
+        return
+    need(isinstance(given, dict), "relaxed is no mapping")
+    need(set(given) <= RELAXED, "an unknown field of relaxed")
+    lower, upper = (number_or_none(given[key], f"relaxed.{key}") for key in ("lower", "upper"))
+    need(lower is None or (bound is not None and lower <= bound + CLOSE * abs(bound)), "relaxed.lower is not proven")
+    shown = given.get("weights") is not None and given.get("intercept") is not None and upper is not None
+    need(shown or not claimed, "RELAXED, and nothing shows the upper side")
+    if not shown:
+        return
+    need(isinstance(given["sigma"], dict) and set(given["sigma"]) <= set(stated.atom), "relaxed.sigma names no atoms")
+    sigma = {stated.atom[name]: number(v, "relaxed.sigma") for name, v in given["sigma"].items()}
+    need(all(0 < v <= 1 for v in sigma.values()), "relaxed.sigma is not above 0 and up to 1")
+    if given.get("mixture") is not None:
+        sigma = mixed(stated, given["mixture"], sigma)
+    else:
+        z = stated.extras(given.get("extra") or {}, "relaxed", fractional=True)
+        full = [sigma.get(j, Fraction(0)) for j in range(stated.p)]
+        need(sum(full) <= stated.M * (1 + CLOSE), "relaxed.sigma is more than M")
+        need(all(full[j] == value for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
+        need(all(row.holds(full, z, CLOSE) for row in stated.tree_rows), "relaxed.sigma breaks a row")
+    value = value_of(stated, given["weights"], given["intercept"], sigma, "relaxed", upper)
+    need(value <= upper + CLOSE * abs(upper), "relaxed.upper is less than its σ and weights have")
+    meets = bound is not None and closed(max(value, upper), bound, stated.asked_gap)
+    need(meets or not claimed, "the relaxation is not solved to the asked gap")
+
+
+def mixed(stated, mixture, sigma):
+    """σ as the mixture of selections of S that is stated, after both were compared."""
+    need(isinstance(mixture, list), "relaxed.mixture is no list")
+    shares = [number(one["share"], "a share") for one in mixture]
+    need(all(part >= 0 for part in shares) and sum(shares) > 0, "the shares of the mixture are no shares")
+    found = {}
+    for part, one in zip(shares, mixture, strict=True):
+        need(set(one) <= {"share", "selected", "extra"}, "a selection of the mixture has an unknown field")
+        chosen = chosen_of(stated, one["selected"])
+        z = stated.extras(one.get("extra") or {}, "the mixture")
+        need(stated.allows(chosen, z), "a selection of the mixture is not in S")
+        for j in chosen:
+            found[j] = found.get(j, 0) + part / sum(shares)
+    found = {j: part for j, part in found.items() if part > 0}
+    need(found.keys() == sigma.keys(), "σ is not the mixture")
+    need(all(abs(part - sigma[j]) <= CLOSE * part for j, part in found.items()), "σ is not the mixture")
+    return found
+
+
+def closed(upper, lower, gap):
+    """Whether the gap is at most the asked one."""
+    if upper == 0 or upper == lower:
+        return upper == lower
+    return (upper - lower) / abs(upper) <= gap * (1 + CLOSE) + Fraction(1, 2**50)
+
+
+# --- The verdict ---------------------------------------------------------------------------------------------
+
+STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUMERICAL")
+
+
+def check(document, arrays, data):
+    """Check a document with the arrays of its sidecar against data; returns (status, objective, bound, gap, notes).
+
+    Raises `Rejected` or `Declined`.
+    """
+    need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
+    need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
+    for key in ("params", "scaling", "labels", "columns", "certificate", "weights"):
+        need(isinstance(document[key], dict), f"{key} is no mapping")
+    status, claimed = document["status"], document["certificate"]
+    need(status in STATUSES, "an unknown status")
+    known = {"kind", "bound", "gap", "file", "sha256", "found", "derived"}
+    need(set(claimed) <= known, "an unknown field of the certificate")
+    need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
+    decline(document)
+    need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
+    stated = Statement(document, arrays, data)
+    need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
+    tree = Tree(document, arrays, stated)
+    bound = number_or_none(claimed["bound"], "certificate.bound")
+    if claimed["kind"] == "relaxation":
+        need(len({d for d, on in zip(tree.dual, tree.feature, strict=True) if on in (-1, SCREENED) and d >= 0}) <= 1,
+             "a relaxation has one dual vector")  # fmt: skip
+    objective = check_classifier(stated)
+    prove(stated, tree, status, bound)
+    gap = verdict(stated, status, objective, bound)
+    check_relaxed(stated, status, bound)
+    if document.get("near_optimal") is not None:
+        need(objective is not None, "near-optimal supports without an optimum")
+        check_list(stated, tree, objective)
+    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
+
+
+def decline(document):
+    """Decline the kinds that this checker does not carry, before anything else is said of them."""
+    params, atoms = document["params"], document.get("atoms")
+    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in ("hinge", "squared-hinge", "logistic"):
+        raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
+    if isinstance(atoms, dict) and atoms.get("made"):
+        raise Declined("a kind that I do not carry: products or functions of features")
+
+
+def prove(stated, tree, status, bound):
+    """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say."""
+
+    def too_low(_node, _state, _ends, _value):
+        raise Rejected("a leaf does not reach the bound")
+
+    for d in range(tree.duals.count):
+        tree.duals.get(d)
+    if bound is None and status != "INFEASIBLE":
+        tree.walk(-(LARGEST**4), lambda *_: None)  # nothing is claimed, but what is said to be empty is to be
+    elif bound is None:
+        tree.walk(None, too_low)
+    else:
+        tree.walk(stated.unit(bound), too_low if stated.rho or bound > 0 else lambda *_: None)
+
+
+def check_classifier(stated):
+    """The selection is one of S, its weights have the stated objective, and predictions use what the data has.
+
+    Returns the larger of the stated and the recomputed objective, None where there is none.
+    """
+    document, data = stated.document, stated.data
+    need(set(document["labels"]) == {"negative", "positive"}, "labels are not two")
+    if data.labels is not None:
+        same = all(str(document["labels"][side]) == str(name) for side, name in data.labels.items())
+        need(same, "the labels are others in the data")
+    read = document.get("read")
+    read = {"label": None, "words": {}} if read is None else read
+    need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
+    need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
+    chosen = chosen_of(stated, document["selected"])
+    used = {data.names[column] for j in chosen for column in stated.columns[j]}
+    columns, scaling = document["columns"], document["scaling"]
+    need(all(type(j) is int and stated.place.get(name) == j for name, j in columns.items()), "columns are others")
+    need(set(columns) == used, "the columns are not those of the selected features")
+    need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
+    need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
+    centred = {name for name in used if stated.center[stated.place[name]]}
+    need(set(scaling.get("center", {})) == centred, "center is not of the selected features")
+    if document["objective"] is None:
+        need(not chosen and not document["weights"] and document["intercept"] is None, "a classifier without a value")
+        return None
+    given = document.get("extra") or {}
+    z = stated.extras({name: one["value"] for name, one in given.items()}, "an extra variable")
+    need(stated.allows(chosen, z), "the selection is none of S")
+    said = number(document["objective"], "objective")
+    sigma = dict.fromkeys(chosen, 1)
+    value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
+    need(near(value, said), "the objective is another one")
+    return max(value, said)
+
+
+def verdict(stated, status, objective, bound):
+    """Status and gap by what was proven; returns the gap."""
+    document = stated.document
+    said, told = number_or_none(document["bound"], "bound"), number_or_none(document["gap"], "gap")
+    if status == "INFEASIBLE":
+        need(objective is None and bound is None and said is None, "infeasible, with a value")
+        need(told is None and not document.get("relaxed"), "infeasible, with a gap or a relaxation")
+        return None
+    proven = said is None or (bound is not None and said <= bound + CLOSE * abs(bound))
+    need(proven, "the bound is above the proven one")
+    need(status not in ("OPTIMAL", "FEASIBLE") or objective is not None, "a solution without a value")
+    need(status != "NO_SOLUTION" or objective is None, "no solution, with a value")
+    gap = None
+    if objective is not None and bound is not None:
+        need(bound <= objective, "the bound is above the objective")
+        gap = Fraction(0) if objective == bound else None if objective == 0 else (objective - bound) / abs(objective)
+    if status == "OPTIMAL":
+        shown = bound is not None and said is not None
+        need(shown and all(closed(objective, one, stated.asked_gap) for one in (bound, said)), "the gap is open")
+    if told is not None:
+        need(gap is not None, "a gap between what is not there")
+        size = abs(objective)
+        room = gap / 1000 + (CLOSE * (1 + abs(bound) / size) if size else 0)
+        need(abs(told - gap) <= room, "the gap is another one")
+    return gap
+
+
+def guarded(document, arrays, data):
+    """("accepted", the numbers), ("rejected", why) or ("declined", why)."""
+    try:
+        return "accepted", check(document, arrays, data)
+    except Rejected as error:
+        return "rejected", str(error)
+    except Declined as error:
+        return "declined", str(error)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError) as error:
+        return "rejected", f"the document is malformed: {type(error).__name__} {error}"
+    except (MemoryError, RecursionError):
+        return "declined", "too large"
+
+
+def load(text):
+    """A JSON text without NaN, Infinity or a name that stands twice."""
+
+    def once(pairs):
+        need(len({name for name, _ in pairs}) == len(pairs), "the JSON has a name twice")
+        return dict(pairs)
+
+    def never(word):
+        raise Rejected(f"the JSON has {word}")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=never)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(f"not JSON: {error}") from None
+
+
+def main(argv):
+    """The command line; see the module."""
+    if len(argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    path = Path(argv[0])
+    try:
+        document = load(path.read_text("utf-8"))
+        entry = document.get("certificate") if isinstance(document, dict) else None
+        if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+            raise Declined("the document has no certificate beside it")
+        content = (path.parent / Path(entry["file"]).name).read_bytes()
+        need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
+        found = guarded(document, read_archive(path.parent / Path(entry["file"]).name), read_data(argv[1], document))
+    except (OSError, UnicodeDecodeError) as error:
+        found = "declined", f"cannot be read: {error}"
+    except Rejected as error:
+        found = "rejected", str(error)
+    except Declined as error:
+        found = "declined", str(error)
+    word, what = found
+    if word != "accepted":
+        print(f"{word}: {what}")
+        return 1 if word == "rejected" else 2
+    status, objective, bound, gap, notes = what
+    for note in notes:
+        print(f"the data's .toml asks for {note}; the problem does not have it")
+    shown = [
+        f"{name} {'none' if v is None else format(v, '.10g')}"
+        for name, v in (("objective", objective), ("bound", bound))
+    ]
+    print(f"accepted: {status}, {shown[0]}, {shown[1]}, gap {'none' if gap is None else format(gap, '.3g')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
