@@ -52,7 +52,7 @@ class Preparing:
                     if name not in names:
                         hint = nearest(name, [*names])
                         raise DataError(f"{what} names the column {name!r}, which is not there", hint, path=path)
-                    if name in roles and what in ("drop", "types"):
+                    if name in roles and what != "use":
                         raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
         kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
         if self.known is not None and self.recipe and self.features:

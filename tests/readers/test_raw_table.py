@@ -246,6 +246,7 @@ def test_money_that_python_writes_is_read_back(cents):
     [
         ({"drop": ["nme"]}, "drop names the column 'nme', which is not there; did you mean 'name'?"),
         ({"drop": ["label"]}, "drop names 'label', which is no feature; leave it out of it"),
+        ({"impute": {"label": "median"}}, "impute names 'label', which is no feature; leave it out of it"),
         ({"drop": ["name", "x"]}, "the recipe leaves no feature column; use or keep one at least"),
         ({"use": ["x"], "types": {"name": "percent"}, "impute": "median"}, None),
         (
