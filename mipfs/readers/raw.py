@@ -130,6 +130,15 @@ def _as_numbers(name: str, column: npt.NDArray[Any], path: Path) -> npt.NDArray[
     return found
 
 
+def numbers_among(words: Column) -> Column:
+    """Words as the numbers that they say, where all say one: a column of numbers with a word for a missing value."""
+    try:
+        found = np.array([float(word) for word in words.tolist() if "_" not in word])
+    except ValueError:
+        return words
+    return found if found.size == words.size and np.all(np.isfinite(found)) else words
+
+
 def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) -> Column:
     """A column of `n` rows that is known at the places `there`, and NaN or an empty word elsewhere."""
     if known.dtype.kind == "f":
