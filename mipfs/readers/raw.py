@@ -103,7 +103,10 @@ class Preparing:
 
     def _value(self, name: str, column: npt.NDArray[Any], how: str, path: Path) -> float | str:
         """What stands for a missing value of a column."""
-        if self.known is not None and name in self.known:
+        if self.known is not None and (name in self.known or self.features):
+            if name not in self.known:
+                remedy = "give a result that was not changed"
+                raise DataError(f"the result does not say what stands for a missing {name!r}", remedy, path=path)
             return self.known[name]
         words = column.dtype.kind != "f"
         there = column[column != ""] if words else column[~np.isnan(column)]

@@ -183,6 +183,11 @@ def test_a_classifier_prepares_new_rows_as_training_did(tmp_path):
         result.decision_function(frame.iloc[::-1].drop(columns=["id", "bad"]))[::-1],
     ):
         np.testing.assert_allclose(found, score, rtol=1e-9, atol=1e-9)
+    less = {**result.recipe, "filled": {}}  # of a changed file: never the median of the new rows
+    with pytest.raises(DataError, match="the result does not say what stands for a missing"):
+        read_new(new, names=names, remembered="bad", recipe=less)
+    constant = read_new(new, names=(), remembered="bad", recipe=less)
+    assert constant.n_samples == 40
     one = frame.iloc[[0]].copy()
     for name in one.columns:
         one[name] = None  # nothing is known of a row, and not its label: all of it is filled in

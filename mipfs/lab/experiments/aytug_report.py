@@ -260,7 +260,7 @@ def _better(rows: Sequence[Row]) -> Claim:
     found = {method: compared(pairs(rows, method, "rfe", "test_error", CELL)) for method in ("exact", "gbd-250")}
     less, more, equal = found["gbd-250"]
     wins = less > more and sign_test(less, more) < 0.05
-    verdict = "confirmed" if wins else "refuted" if more > less and sign_test(less, more) < 0.05 else "refined"
+    verdict = "confirmed" if wins else "refuted" if more > less and sign_test(less, more) < 0.05 else "not shown"
     measured = f"stopped at 250 cuts: {less} better, {more} worse, {equal} equal (sign test p = "
     measured += (
         f"{sign_test(less, more):.2g}); the exact support: {found['exact'][0]} better, {found['exact'][1]} worse"
@@ -282,7 +282,7 @@ def _concave(rows: Sequence[Row]) -> Claim:
         f"largest C, 32, on {most} of {len(exact)} problems: rows lie in the unit ball, FSV's weights are free"
     )
     said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
-    verdict = "refuted" if more > less and strong else "confirmed" if less > more and strong else "refined"
+    verdict = "refuted" if more > less and strong else "confirmed" if less > more and strong else "not shown"
     return Claim(said, verdict, measured)
 
 

@@ -20,8 +20,8 @@ rows. Seconds are CPU seconds of one process on a machine that other work shared
 design stands at the top of its report.
 """
 VERDICTS = (
-    "A verdict is computed from the rows: confirmed, refuted, or refined (true with a limit, or not told apart from "
-    "chance)."
+    "A verdict is computed from the rows: confirmed; refuted; refined, true with a limit; not shown, as chance may "
+    "explain the difference (sign test at 5%); open, as too little was measured."
 )
 
 

@@ -151,7 +151,7 @@ def _table_two(rows: Sequence[Row], measure: str) -> Claim:
             f"For Rec@2P selected features are a little worse than SVM^perf on News20, {theirs[1]} against {theirs[0]} "
             "(Mao 2013, Table 2; better on Sector)"
         )
-        verdict = "confirmed" if wins[1][1] else "refuted" if wins[1][0] else "refined"
+        verdict = "confirmed" if wins[1][1] else "refuted" if wins[1][0] else "not shown"
     else:
         verdict = "confirmed" if wins[0][0] and wins[1][0] else "refuted" if wins[1][1] else "refined"
     return Claim(said, verdict, "; ".join(parts))

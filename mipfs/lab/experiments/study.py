@@ -40,7 +40,9 @@ class Claim:
     Attributes
     ----------
     said : str, the claim, and where it stands
-    verdict : "confirmed", "refuted", "refined", or "open" where too little was measured
+    verdict : str
+        "confirmed", "refuted", "refined" (true with a limit), "not shown" (chance may explain it), or "open" where too
+        little was measured
     measured : str, the figures
     """
 
