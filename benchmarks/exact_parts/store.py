@@ -6,15 +6,15 @@ import hashlib
 import json
 import math
 import os
-import platform
 import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from mipfs.plumbing.about import machine, versions
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyscipopt")
@@ -77,7 +77,7 @@ class Store:
     def add(self, key: str, **values: Any) -> Line:
         """Append a result with the versions and the machine; returns the line."""
         line: Line = {"key": key} | plain(values)
-        line["versions"] = versions() | dict(values.get("versions") or {})
+        line["versions"] = versions(*PACKAGES) | dict(values.get("versions") or {})
         line |= {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
@@ -121,31 +121,6 @@ def _machine_busy() -> float | None:
         return None
     user, nice, system = (int(field) for field in fields[:3])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
-
-
-@cache
-def machine() -> dict[str, Any]:
-    """Cores, CPU model, memory and Python; nothing that names the machine."""
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    except OSError:
-        memory = None
-    return {"cores": os.cpu_count(), "cpu": model, "memory_gib": memory, "python": platform.python_version()}
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of what was measured."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 @cache

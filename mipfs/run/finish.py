@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Atoms
+from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import at_hand, emptiness
@@ -59,7 +59,7 @@ def result_of(run: Run, driver: str) -> Result:
         relaxed=_relaxed(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
-        versions=dict(_versions()),
+        versions=dict(versions(*PACKAGES)),
         extra=_extra(run),
         near_optimal=near,
         read=_reading(atoms, described["columns"], selected),
@@ -162,16 +162,3 @@ def _extra(run: Run) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-@cache
-def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

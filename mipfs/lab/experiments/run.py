@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading, markdown, pictures
-from mipfs.lab.experiments.store import Store, as_csv, machine, versions
+from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.plumbing import output_file
+from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.signals import heard, held
 from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
 
@@ -88,7 +89,7 @@ class Found(Reported):
         every = [line["machine"] for line in self.lines] or [machine()]
         kinds = dict.fromkeys(_machine(one) for one in every)
         facts.append(("machine", "; ".join(kinds)))
-        packages = self.lines[-1]["versions"] if self.lines else versions()
+        packages = self.lines[-1]["versions"] if self.lines else versions(*PACKAGES)
         facts.append(("versions", ", ".join(f"{name} {number}" for name, number in packages.items())))
         facts.append(("seconds", "CPU seconds of one process, one thread; other work shared the machine"))
         return facts

@@ -7,16 +7,14 @@ import io
 import json
 import math
 import os
-import platform
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.experiments.study import Row, Unit
+from mipfs.plumbing.about import machine, versions
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
 DIGITS = 10
@@ -64,7 +62,7 @@ class Store:
     def add(self, unit: Unit, rows: Sequence[Row], cpu_seconds: float) -> Line:
         """Append the rows of a unit, with versions, machine and date; returns the line."""
         line: Line = {"study": self.study, "unit": unit.key, "rows": [plain({**unit.params, **row}) for row in rows]}
-        line |= {"cpu_seconds": round(cpu_seconds, 2), "versions": versions(), "machine": machine()}
+        line |= {"cpu_seconds": round(cpu_seconds, 2), "versions": versions(*PACKAGES), "machine": machine()}
         line["date"] = time.strftime("%Y-%m-%d")
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         try:
@@ -109,29 +107,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value
-
-
-@cache
-def machine() -> dict[str, Any]:
-    """Cores, CPU model, memory and Python; nothing that names the machine."""
-    model: str | None = platform.processor() or platform.machine()
-    memory = None
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    except (OSError, ValueError, AttributeError):
-        pass
-    return {"cores": os.cpu_count(), "cpu": model, "memory_gib": memory, "python": platform.python_version()}
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of what measures."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
