@@ -1,6 +1,6 @@
 """The hinge loss L(m) = Σ c_i max(0, 1 − m_i): value, dual set and the SVM on selected columns.
 
-Dual set A = {0 ≤ α ≤ c} (and y'α = 0 with a free bias), g(α) = Σ α_i (Aytug 2015, SVM dual (5)–(7)).
+Dual set A = {0 ≤ α ≤ c} (and y'α = 0 with a free bias), g(α) = Σ α_i (Aytug 2015, the dual of SUB, (5) and (6)).
 α cannot be recovered from the primal: at a margin of 1 it is anything in the box.
 """
 

@@ -1,4 +1,4 @@
-"""The logistic loss L(m) = Σ c_i log(1 + e^(−m_i)) (Tan 2014, section 4).
+"""The logistic loss L(m) = Σ c_i log(1 + e^(−m_i)) (Tan 2014, section 5.2, (37)).
 
 Dual set A = {0 ≤ α ≤ c} (and y'α = 0 with a free bias),
 g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]: Tan 2014 (37) drops the constant n C log C.
