@@ -15,6 +15,7 @@ import copy
 import importlib.util
 import io
 import json
+import signal
 import sys
 import warnings
 from collections import Counter
@@ -386,6 +387,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--case", type=int, help="one mutated document only")
     parser.add_argument("--honest", action="store_true", help="of --case: one honest result")
     given = parser.parse_args(argv)
+    if argv is None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # such as that of `timeout`
     wrong, parts = (
         0,
         (("honest", judged), ("mutated", lambda seed, counts: mutated(seed, counts, given.bases, given.move))),
@@ -396,8 +399,9 @@ def main(argv: list[str] | None = None) -> int:
         seeds = range(given.seed, given.seed + sizes[part])
         if given.case is not None:
             seeds = range(given.case, given.case + ((part == "honest") == given.honest))
-        for seed in seeds:
-            wrong += judge(seed, counts)
+        with suppress(KeyboardInterrupt):  # what was met until then is shown
+            for seed in seeds:
+                wrong += judge(seed, counts)
         if counts:
             print(f"\n{part} results\n{table(counts)}", flush=True)
     print(f"{wrong} to be settled")
