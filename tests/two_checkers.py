@@ -15,7 +15,9 @@ import copy
 import importlib.util
 import io
 import json
+import math
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -382,6 +384,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--mutated", type=int, help="mutated ones (ten times as many)")
     parser.add_argument("--bases", type=int, default=BASES, help=f"honest results that are mutated ({BASES})")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of each part at most, less what is begun")
     parser.add_argument("--move", default="", help="mutated by this move alone, such as edge or nearly")
     parser.add_argument("--case", type=int, help="one mutated document only")
     parser.add_argument("--honest", action="store_true", help="of --case: one honest result")
@@ -396,8 +399,11 @@ def main(argv: list[str] | None = None) -> int:
         seeds = range(given.seed, given.seed + sizes[part])
         if given.case is not None:
             seeds = range(given.case, given.case + ((part == "honest") == given.honest))
+        until = time.monotonic() + given.seconds
         for seed in seeds:
             wrong += judge(seed, counts)
+            if time.monotonic() > until:
+                break
         if counts:
             print(f"\n{part} results\n{table(counts)}", flush=True)
     print(f"{wrong} to be settled")

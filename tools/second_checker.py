@@ -517,7 +517,7 @@ class Statement:
         self.M = self.p if M is None else min(M, self.p)
         self.forced = {}
         for key, value in (("forced_in", 1), ("forced_out", 0)):
-            names = params.get(key) or []
+            names = params.get(key, [])
             need(isinstance(names, list), f"{key} is no list")
             for name in names:
                 need(isinstance(name, str) and name in self.atom, f"{key} has {name!r}, which cannot be selected")

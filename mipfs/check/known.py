@@ -37,6 +37,7 @@ MEMBER = _names("share selected extra")
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
     _only(document, RESULT, "the result")
+    _listed([document, document["params"]], "selected", "forced_in", "forced_out")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")
@@ -53,9 +54,11 @@ def check_known(document: Document) -> None:
     if near is not None:
         _only(near, LIST, "the list of near-optimal supports")
         _each(near["supports"], SUPPORT, "a near-optimal support")
+        _listed(near["supports"], "selected")
     if relaxed is not None:
         _only(relaxed, RELAXED, "the relaxation")
         _each(relaxed.get("mixture") or (), MEMBER, "a selection of the relaxation")
+        _listed(relaxed.get("mixture") or (), "selected")
 
 
 def _check_atoms(atoms: Mapping[str, Any]) -> None:
@@ -68,6 +71,13 @@ def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
     require(isinstance(stated, Mapping), f"{what}: {stated!r} stands there, no names with values")
     strangers = [str(name) for name in stated if name not in known]
     require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
+
+
+def _listed(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
+    """Refuse what is no list where names of features are listed."""
+    for one in stated:
+        for name in names:
+            require(isinstance(one.get(name, []), list | tuple), f"{name!r} is {one.get(name)!r}, no list of names")
 
 
 def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
