@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from mipfs.formulation import problem_of
     from mipfs.formulation.program import Formulation
+    from mipfs.lab.scorecard import Scorecard, scorecard
     from mipfs.lab.sketch.front import preselect
     from mipfs.lab.studies.bench import Bench, bench
     from mipfs.lab.studies.calibration import calibrate
@@ -71,6 +72,7 @@ __all__ = [
     "Result",
     "Row",
     "RowError",
+    "Scorecard",
     "SelectionStability",
     "Session",
     "SolutionPath",
@@ -84,6 +86,7 @@ __all__ = [
     "preselect",
     "problem_of",
     "read",
+    "scorecard",
     "solve",
     "stability",
     "start",
@@ -116,6 +119,7 @@ _HOME = {
     "Result": "mipfs.result.result",
     "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
+    "Scorecard": "mipfs.lab.scorecard",
     "SelectionStability": "mipfs.lab.studies.selection_stability",
     "Session": "mipfs.drivers.session",
     "SolutionPath": "mipfs.lab.studies.solution_path",
@@ -129,6 +133,7 @@ _HOME = {
     "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
+    "scorecard": "mipfs.lab.scorecard",
     "solve": "mipfs.drivers",
     "stability": "mipfs.lab.studies.selection_stability",
     "start": "mipfs.drivers",

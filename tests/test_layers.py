@@ -22,8 +22,8 @@ CORE = (
     "drivers", "models",
 )  # fmt: skip
 LABORATORY = (
-    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.studies", "lab.page",
-    "lab.experiments",
+    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.scorecard",
+    "lab.studies", "lab.page", "lab.experiments",
 )  # fmt: skip
 ROOMS = (*CORE, *LABORATORY, "estimators", "__init__", "cli", "__main__")
 """From the ground up; CONTRIBUTING says in a line what each is."""

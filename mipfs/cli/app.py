@@ -23,6 +23,7 @@ from mipfs.cli.predict import predict
 from mipfs.cli.refit import refit
 from mipfs.cli.report import report
 from mipfs.cli.resume import resume
+from mipfs.cli.scorecard import scorecard
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
 from mipfs.cli.stability import stability
@@ -56,6 +57,7 @@ for function in (
         evaluate,
         verify,
         refit,
+        scorecard,
         report,
         compile,
     ),

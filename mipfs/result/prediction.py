@@ -133,6 +133,16 @@ def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
     return divided + linear.at_means(weights, result.intercept, inputs.shift)
 
 
+def user_columns(result: Result, X: Any) -> dict[str, Array]:
+    """The values (n,) of every feature that the classifier uses in the rows of `X`, on the user's scale, dense."""
+    found = Inputs.of(result)
+    values = _values(result, found, X)
+    matrix = values.matrix.toarray() if sparse.issparse(values.matrix) else np.asarray(values.matrix)
+    if values.are_divided:
+        matrix = matrix * found.scale + found.shift
+    return dict(zip(found.names, np.ascontiguousarray(matrix.T, dtype=float), strict=True))
+
+
 def inputs(result: Result) -> tuple[tuple[str, ...], int]:
     """The features that the classifier uses, by name, and how many features the user's data has."""
     found = Inputs.of(result)

@@ -1,0 +1,60 @@
+"""``mipfs scorecard``: whole points for the features of a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed
+
+
+def scorecard(
+    result_file: ResultFile,
+    data_file: DataFile,
+    points: Annotated[
+        int, typer.Option("--points", metavar="K", help="Points of a column are whole numbers from -K to K.")
+    ] = 5,
+    bins: Annotated[
+        int,
+        typer.Option(
+            "--bins", metavar="N", help="Cut columns of more than two values into N ranges at their quantiles; 0: none."
+        ),
+    ] = 0,
+    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
+    gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
+    scale: Scale = None,
+    label: Label = None,
+    positive: Positive = None,
+    json: Json = None,
+    report: Report = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """A card to print: whole points for the features of a result, the best for them by branch and bound.
+
+    DATA is what the result was solved on. The decision is scale · total + intercept > 0; loss, C and weights of classes
+    and samples are the result's, and no points are against a sign that its weights were given.
+    """
+    from mipfs.cli.output import check_page, check_target, tell_page, write_json, write_page
+    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.verify import data_of
+    from mipfs.lab import scorecard as card
+    from mipfs.lab.studies import point_files
+
+    inputs = (point_files.split(result_file)[0], data_file)
+    check_target(json, *inputs)
+    check_page(report, *inputs, outputs=(json,))
+    result = point_files.load(result_file)
+    data = data_of(result, data_file, scale.value if scale else None, label, positive)
+    found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
+    if json is not None:
+        write_json(found.document(), json)
+    write_page(report, f"scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
+    if json != "-" and not quiet:
+        show_blocks(found.blocks())
+        if json is not None:
+            say(f"\nwritten to {json}")
+        tell_page(report, after=json is not None)
+    return 0

@@ -1,0 +1,6 @@
+"""Whole points for the features of a result: a card to print, the best for these features by its own gap."""
+
+from mipfs.lab.scorecard.card import Scorecard
+from mipfs.lab.scorecard.make import scorecard
+
+__all__ = ["Scorecard", "scorecard"]

@@ -1,0 +1,179 @@
+"""A scorecard: points for features, what a total says, and how good the points are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.lab.scorecard.columns import Column, totals
+from mipfs.measures import value as measure_value
+from mipfs.plumbing.arrays import Array
+from mipfs.report.blocks import Block, Reported
+from mipfs.report.frame import pandas_for
+from mipfs.result.gap import relative_gap
+from mipfs.result.prediction import user_columns
+from mipfs.result.result import Result, Status, StopReason
+
+MOST_ROWS = 16
+"""Rows of the table of totals; more totals are put together."""
+SCHEMA = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Scorecard(Reported):
+    """Whole points for the features of a result.
+
+    Attributes
+    ----------
+    result : Result, whose features they are
+    columns : tuple of Column, what points are given for
+    points : tuple of int, of every column
+    most_points : int, K
+    scale, intercept : float
+        The decision value is scale · total + intercept, for the total Σ points · column.
+    objective : float, ½ Σ (size · scale · points)² + Σ c_i ℓ, recomputed from all samples
+    bound : float, below the objective of all points in −K … K with every scale and intercept
+    status, stop_reason : Status, StopReason
+    unrounded : float, the objective of the best real numbers in place of the points
+    asked : float, the gap that was asked for
+    nodes : int
+    seconds : float
+    truth : (n,) labels of the training data, -1.0 or +1.0
+    totals_in_training : (n,) ndarray
+    """
+
+    result: Result
+    columns: tuple[Column, ...]
+    points: tuple[int, ...]
+    most_points: int
+    scale: float
+    intercept: float
+    objective: float
+    bound: float
+    status: Status
+    stop_reason: StopReason
+    unrounded: float
+    asked: float
+    nodes: int
+    seconds: float
+    truth: npt.NDArray[np.float64] = field(repr=False)
+    totals_in_training: npt.NDArray[np.float64] = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every total is a whole number."""
+        return all(column.kind != "scaled" for column in self.columns)
+
+    def totals(self, X: Any) -> npt.NDArray[np.float64]:
+        """Σ points · column of every row of an Instance, a data frame or an (n, p) array, shape (n,)."""
+        return totals(self.columns, self.points, user_columns(self.result, X))
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """scale · total + intercept of every row, shape (n,)."""
+        return self.scale * self.totals(X) + self.intercept
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The predicted labels, as the user called them, shape (n,)."""
+        labels = self.result.labels
+        return np.where(self.decision_function(X) > 0, np.asarray(labels["positive"]), np.asarray(labels["negative"]))
+
+    def to_frame(self) -> Any:
+        """The card as a pandas data frame with the columns ``feature, condition, points``.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        pandas = pandas_for("scorecard.to_frame()")
+        return pandas.DataFrame(
+            {
+                "feature": [column.feature for column in self.columns],
+                "condition": [column.condition for column in self.columns],
+                "points": list(self.points),
+            }
+        )
+
+    @property
+    def threshold(self) -> float:
+        """The total above which the class is the positive one."""
+        return -self.intercept / self.scale
+
+    @property
+    def error(self) -> float:
+        """The share of the training data on the wrong side."""
+        return float(np.mean(np.where(self._decisions > 0, 1.0, -1.0) != self.truth))
+
+    @property
+    def auc(self) -> float:
+        """The area under the ROC curve on the training data."""
+        return float(measure_value("roc-auc", self.truth, self.totals_in_training))
+
+    @property
+    def _decisions(self) -> Array:
+        return self.scale * self.totals_in_training + self.intercept
+
+    def rates(self) -> list[dict[str, Any]]:
+        """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
+        totals = np.round(self.totals_in_training, 9)
+        each = np.unique(totals)
+        parts = np.array_split(each, min(MOST_ROWS, each.size))
+        sides = [one for part in parts for one in (part[part <= self.threshold], part[part > self.threshold])]
+        labels = self.result.labels
+        rows = []
+        for part in (side for side in sides if side.size):
+            inside = (totals >= part[0]) & (totals <= part[-1])
+            decision = labels["positive" if part[0] > self.threshold else "negative"]
+            count, positives = int(inside.sum()), int((self.truth[inside] > 0).sum())
+            ends = {"from": float(part[0]), "to": float(part[-1])}
+            rows.append({**ends, "samples": count, "positives": positives, "decision": decision})
+        return rows
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` writes."""
+        return {
+            "schema": SCHEMA,
+            "kind": "scorecard",
+            "status": self.status.name,
+            "stop_reason": self.stop_reason.name,
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "unrounded": self.unrounded,
+            "most_points": self.most_points,
+            "scale": self.scale,
+            "intercept": self.intercept,
+            "card": [
+                {
+                    "feature": column.feature,
+                    "kind": column.kind,
+                    "origin": column.origin,
+                    "unit": column.unit,
+                    "threshold": column.threshold,
+                    "points": points,
+                }
+                for column, points in zip(self.columns, self.points, strict=True)
+            ],
+            "totals": self.rates(),
+            "error": self.error,
+            "roc_auc": self.auc if math.isfinite(self.auc) else None,
+            "labels": dict(self.result.labels),
+            "result": {"selected": list(self.result.selected), "objective": self.result.objective},
+            "data_sha256": self.result.data_sha256,
+            "nodes": self.nodes,
+            "seconds": self.seconds,
+        }
+
+    def blocks(self) -> list[Block]:
+        """Of the report: the card, what a total says, and how good the points are."""
+        from mipfs.lab.scorecard.shown import blocks
+
+        return blocks(self)

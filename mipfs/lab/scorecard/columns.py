@@ -1,0 +1,117 @@
+"""The columns that get points: a column of two values as it is, another by its scale, or by thresholds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mipfs.plumbing.arrays import Array
+
+DIGITS = 12
+"""Significant digits of a value that count, so that one that was scaled and scaled back is the same."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What points are given for: (value − origin)/unit of a feature, or 1 from a threshold on.
+
+    Attributes
+    ----------
+    feature : str
+    kind : {"two values", "scaled", "threshold"}
+    origin, unit : float, on the user's scale
+    threshold : float or None
+    center : float, what is taken off the column where the objective is computed, as the scaling of the data does
+    size : float, the term of a weight w of the column is ½ (size·w)²
+    """
+
+    feature: str
+    kind: str
+    origin: float
+    unit: float
+    threshold: float | None
+    center: float
+    size: float
+
+    @property
+    def condition(self) -> str:
+        """In words, what a point is for."""
+        if self.kind == "threshold":
+            return f"at least {self.threshold:g}"
+        if self.kind == "two values":
+            return f"is {self.origin + self.unit:.6g}" + ("" if self.origin == 0.0 else f", not {self.origin:.6g}")
+        return f"per {self.unit:.6g}" + (f" above {self.origin:.6g}" if self.origin else "")
+
+    def of(self, values: Array) -> Array:
+        """The column of the user's values (n,)."""
+        if self.threshold is not None:
+            return (snapped(values) >= self.threshold).astype(float)
+        if self.kind == "two values":
+            return (snapped(values) - self.origin) / self.unit
+        return (values - self.origin) / self.unit
+
+
+def totals(columns: Sequence[Column], points: Sequence[int], values: Mapping[str, Array]) -> Array:
+    """Σ points · column (n,) of the user's values (n,) of every feature."""
+    found = np.zeros(next(iter(values.values())).size)
+    for column, point in zip(columns, points, strict=True):
+        found += point * column.of(values[column.feature])
+    return found
+
+
+def snapped(values: Array) -> Array:
+    """Values (n,) to `DIGITS` significant digits."""
+    sizes = np.where(values == 0.0, 1.0, np.abs(values))
+    places = DIGITS - 1 - np.floor(np.log10(sizes)).astype(int)
+    power = 10.0 ** np.clip(np.abs(places), 0, 300)
+    found = np.where(places >= 0, np.round(values * power) / power, np.round(values / power) * power)
+    return np.asarray(found, dtype=float)
+
+
+def columns_of(values: Mapping[str, Array], scales: Mapping[str, tuple[float, float]], bins: int) -> Iterator[Column]:
+    """The columns of a card.
+
+    Parameters
+    ----------
+    values : mapping of feature to the user's values (n,) in training
+    scales : mapping of feature to (shift, scale) of its column in the data that was solved
+    bins : int, ranges that a column of more than two values is cut into at its quantiles; 0 leaves it as it is
+    """
+    for name, raw in values.items():
+        shift, scale = scales[name]
+        column = snapped(raw)
+        ends = np.unique(column)
+        if ends.size == 2:
+            origin, unit = float(ends[0]), float(ends[1] - ends[0])
+            yield Column(name, "two values", origin, unit, None, (shift - origin) / unit, scale / unit)
+        elif bins < 2 or ends.size < 2:
+            yield Column(name, "scaled", shift, scale, None, 0.0, 1.0)
+        else:
+            for threshold in thresholds(column, ends, bins):
+                share = float((column >= threshold).mean())
+                size = float(np.sqrt(share * (1.0 - share))) if scale != 1.0 else 1.0
+                yield Column(name, "threshold", 0.0, 1.0, threshold, 0.0, size)
+
+
+def thresholds(column: Array, ends: Array, bins: int) -> list[float]:
+    """Numbers of few digits between values of a column, near its quantiles, ascending."""
+    found = set[float]()
+    for share in np.arange(1, bins) / bins:
+        place = int(np.searchsorted(ends, np.quantile(column, share, method="higher")))
+        place = max(place, 1)
+        found.add(between(float(ends[place - 1]), float(ends[place])))
+    return sorted(found)
+
+
+def between(low: float, high: float) -> float:
+    """The number of fewest digits in (low, high], near the middle; a whole one between whole ones."""
+    middle = 0.5 * low + 0.5 * high
+    if low.is_integer() and high.is_integer():
+        middle = float(np.ceil(middle))
+    for digits in range(1, 17):
+        tried = float(f"{middle:.{digits}g}")
+        if low < tried <= high:
+            return tried
+    return high

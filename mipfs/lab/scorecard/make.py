@@ -1,0 +1,139 @@
+"""From a result and its training data to a scorecard."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.scorecard.card import Scorecard
+from mipfs.lab.scorecard.columns import Column, columns_of, totals
+from mipfs.lab.scorecard.cone import Ground
+from mipfs.lab.scorecard.search import Search
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, declared
+from mipfs.problem import Problem
+from mipfs.result.prediction import user_columns
+from mipfs.result.result import Result
+
+MOST_POINTS = 1000
+"""More points for a feature are no card."""
+
+
+@declared
+def scorecard(
+    result: Result, data: Instance, *, points: Count = 5, bins: Natural = 0, time_limit: Seconds = 60.0, gap: Gap = 1e-3
+) -> Scorecard:
+    """Whole points for the features of a result: the best for these features, by branch and bound with its own gap.
+
+    min over λ ∈ {−K … K}^k, a > 0 and b of ½ Σ (a λ_j)² + Σ c_i ℓ(y_i (a λ'x_i + b)), with the loss and the weights
+    of the samples of the result, on the columns of the card (RiskSLIM, Ustun and Rudin 2019, has no scale a).
+
+    Parameters
+    ----------
+    result : Result over single features, with a classifier
+    data : Instance, the data that it was solved on
+    points : int >= 1, K
+    bins : int
+        Ranges that a column of more than two values is cut into at its quantiles, each threshold with points of its
+        own; 0 gives points to its values on the scale of the data.
+    time_limit : float, in seconds
+    gap : float, relative gap at which the search ends
+
+    Returns
+    -------
+    Scorecard
+
+    Raises
+    ------
+    UsageError
+        A result without a classifier, over other things than single features, or of other data.
+    """
+    started = time.monotonic()
+    problem = _problem(result, data, points)
+    if bins == 1:
+        raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
+    values = user_columns(result, data)
+    columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
+    if not columns:
+        raise UsageError("the classifier of the result uses no feature: there is nothing to give points to")
+    whole = _ground(problem, columns, values)
+    ground = Ground.gathered(whole.Z, whole.d, whole.y, whole.c, whole.loss, whole.bias)
+    low, high = _signs(columns, result.params.get("weight_bounds") or {}, points)
+    found = Search(ground, low, high, points, data.n_samples, gap, started + time_limit).run()
+    objective = whole.value(found.scale * found.points.astype(float), found.intercept)
+    shift = float(found.points @ np.array([column.center for column in columns]))
+    return Scorecard(
+        result=result,
+        columns=columns,
+        points=tuple(found.points.tolist()),
+        most_points=points,
+        scale=found.scale,
+        intercept=found.intercept - found.scale * shift,
+        objective=objective,
+        bound=min(found.bound, objective),
+        status=found.status,
+        stop_reason=found.stop_reason,
+        unrounded=found.real,
+        asked=gap,
+        nodes=found.nodes,
+        seconds=time.monotonic() - started,
+        truth=data.y.copy(),
+        totals_in_training=totals(columns, found.points.tolist(), values),
+    )
+
+
+def _scales(result: Result, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Shift and scale of every feature in the data that was solved."""
+    shift, scale = (result.scaling[key] for key in ("shift", "scale"))
+    return {name: (float(shift.get(name, 0.0)), float(scale.get(name, 1.0))) for name in names}
+
+
+def _ground(problem: Problem, columns: tuple[Column, ...], values: dict[str, Array]) -> Ground:
+    """All samples, in the columns of the card."""
+    Z = np.column_stack([column.of(values[column.feature]) - column.center for column in columns])
+    sizes = np.array([column.size for column in columns])
+    c = np.array(problem.c_i, dtype=float)
+    return Ground(Z, sizes, problem.data.y, c, get_loss(problem.loss), problem.bias)
+
+
+def _problem(result: Result, data: Instance, points: int) -> Problem:
+    """The problem of the result, on its data."""
+    if not result.has_classifier:
+        raise UsageError(f"the result has no classifier to give points to: its status is {result.status.name}")
+    if result.atoms is not None:
+        raise UsageError("a scorecard is for single features, and this result selects others; solve without atoms")
+    params = result.params
+    if params["loss"] == "structural" or params.get("margin") == "rho" or params.get("regulariser"):
+        raise UsageError(
+            "a scorecard is for a loss that is a sum over the samples, the unit margin and the squared norm; "
+            "solve fsp-m with one of the losses hinge, squared-hinge and logistic"
+        )
+    if points > MOST_POINTS:
+        raise UsageError(f"points = {points} is no card to add up by hand; give {MOST_POINTS} at most")
+    if data.sha256 != result.data_sha256:
+        raise UsageError(
+            f"{data.source or 'the data'} is other data than the result was solved on (its digest differs); give "
+            "the training data, and the card to new data by predict"
+        )
+    return Problem(
+        data, loss=params["loss"], bias=params["bias"], C=params["C"], cardinality=False, lam=0.0,
+        class_weight=params.get("class_weight") or {}, forced_in=(), forced_out=(), weight_bounds={},
+    )  # fmt: skip
+
+
+def _signs(columns: tuple[Column, ...], bounds: Any, points: int) -> tuple[Any, Any]:
+    """The ends of the points: none below 0 where no weight is, none above 0 likewise."""
+    low, high = (np.full(len(columns), end, dtype=np.int64) for end in (-points, points))
+    for j, column in enumerate(columns):
+        ends = bounds.get(column.feature)
+        if ends is not None:
+            least, largest = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
+            low[j] = 0 if least >= 0 else low[j]
+            high[j] = 0 if largest <= 0 else high[j]
+    return low, high

@@ -1,0 +1,78 @@
+"""How a scorecard is shown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.numbers import number, percent
+from mipfs.result.result import Status
+
+if TYPE_CHECKING:
+    from mipfs.lab.scorecard.card import Scorecard
+
+
+def blocks(card: Scorecard) -> list[Block]:
+    """Of the report: the card, what a total says, and how good the points are."""
+    positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
+    rows = [
+        (column.feature, column.condition, f"{points:+d}" if points else "0")
+        for column, points in zip(card.columns, card.points, strict=True)
+    ]
+    found: list[Block] = [
+        Table(("feature", "condition", "points"), rows, title="Scorecard", left=2),
+        Line(f"\nadd the points up: {_rule(card, positive, negative)}"),
+        Table(("total", "decision", "samples", f"are {positive}"), _rates(card), title="Totals in these data", left=2),
+        Line(""),
+        Pairs(_numbers(card)),
+        Line(f"\n{words(card)}"),
+    ]
+    if not card.is_whole:
+        found.append(Line("columns of more than two values count by their size; --bins 4 cuts them into ranges"))
+    return found
+
+
+def words(card: Scorecard) -> str:
+    """What is proven of what."""
+    features = {
+        Status.OPTIMAL: f"the features are proven (gap {percent(card.result.gap)})",
+        Status.FEASIBLE: f"the features are the best found (gap {percent(card.result.gap)})",
+    }.get(card.result.status, "the features are not proven to be the best")
+    if card.status is Status.OPTIMAL:
+        return f"{features}; the points are the best for these features (gap {percent(card.gap)})"
+    return f"{features}; the points are the best found for these features (gap {percent(card.gap)})"
+
+
+def _rule(card: Scorecard, positive: str, negative: str) -> str:
+    if not any(card.points):
+        return f"no points help; everybody is {positive if card.intercept > 0 else negative}"
+    at = card.threshold
+    if card.is_whole:
+        return f"a total of {math.floor(at) + 1} or more is {positive}, a lower one {negative}"
+    return f"a total above {at:.6g} is {positive}, a lower one {negative}"
+
+
+def _rates(card: Scorecard) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for row in card.rates():
+        low, high = (f"{row[end]:.4g}" for end in ("from", "to"))
+        rate = f"{row['positives'] / row['samples']:.1%}"
+        rows.append((low if low == high else f"{low} to {high}", str(row["decision"]), str(row["samples"]), rate))
+    return rows
+
+
+def _numbers(card: Scorecard) -> list[tuple[str, str]]:
+    pairs = [
+        ("status", card.status.name),
+        ("objective", f"{number(card.objective)}, with real numbers for points {number(card.unrounded)}"),
+        ("bound", number(card.bound)),
+        ("gap", f"{percent(card.gap)}, asked: {percent(card.asked)}"),
+        ("score", f"{card.scale:.6g} · total {card.intercept:+.6g}"),
+        ("error", f"{card.error:.2%} of these data"),
+        ("area under ROC", f"{card.auc:.4f} on these data"),
+        ("search", f"{card.nodes} nodes, {card.seconds:.2f} s"),
+    ]
+    if card.is_whole and any(column.kind == "threshold" for column in card.columns):
+        return pairs
+    return [*pairs[:2], ("of the result", f"objective {number(card.result.objective)}"), *pairs[2:]]

@@ -1,0 +1,196 @@
+"""Scorecards against every card there is, with scale and intercept by a conic solver."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.cli import main
+from mipfs.lab.scorecard.columns import between, columns_of, snapped
+from mipfs.lab.scorecard.cone import Ground, Proof, in_polar, projected, solved
+from mipfs.lab.scorecard.search import Search
+from mipfs.losses import get_loss
+
+LOSSES = ("hinge", "squared-hinge", "logistic")
+
+
+def ground(seed: int, loss: str, bias: bool, n: int = 30, k: int = 3) -> Ground:
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, k))
+    Z[:, 0] = Z[:, 0] > 0
+    y = np.where(Z @ rng.normal(size=k) + rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return Ground.gathered(Z, rng.uniform(0.5, 2.0, k), y, rng.uniform(0.2, 2.0, n), get_loss(loss), bias)
+
+
+def least(given: Ground, low: Any, high: Any) -> float:
+    """The least objective of every card in a box."""
+    n = given.y.size
+    totals, length, a, b = cp.Parameter(n), cp.Parameter(nonneg=True), cp.Variable(nonneg=True), cp.Variable()
+    m = cp.multiply(given.y, totals * a + b)
+    loss = {
+        "hinge": lambda: given.c @ cp.pos(1 - m),
+        "squared-hinge": lambda: 0.5 * given.c @ cp.square(cp.pos(1 - m)),
+        "logistic": lambda: given.c @ cp.logistic(-m),
+    }[given.loss.name]()
+    problem = cp.Problem(cp.Minimize(0.5 * cp.square(length * a) + loss), [] if given.bias else [b == 0])
+    values = []
+    for points in itertools.product(*(range(lo, hi + 1) for lo, hi in zip(low, high, strict=True))):
+        totals.value, length.value = given.Z @ np.array(points), float(np.linalg.norm(given.d * points))
+        values.append(problem.solve(solver=cp.CLARABEL))
+    return float(min(values))
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_card(loss: str, bias: bool) -> None:
+    for seed, (k, most) in enumerate([(3, 1), (2, 2), (2, 3)]):
+        given = ground(seed, loss, bias, k=k)
+        low, high = np.full(k, -most), np.full(k, most)
+        low[1] = 0 if seed == 1 else low[1]
+        found = Search(given, low, high, most, 30, 1e-6, time.monotonic() + 60).run()
+        best = least(given, low, high)
+        assert found.status is mipfs.Status.OPTIMAL
+        assert found.bound <= best * (1 + 1e-7)
+        assert found.objective == pytest.approx(best, rel=2e-6)
+        assert found.real <= found.objective * (1 + 1e-9)
+        assert np.all((found.points >= low) & (found.points <= high))
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_box_has_less_than_its_bound(loss: str) -> None:
+    given = ground(5, loss, True)
+    rng = np.random.default_rng(7)
+    for _ in range(4):
+        low = rng.integers(-2, 2, 3)
+        high = low + rng.integers(0, 2, 3)
+        best = least(given, low, high)
+        _, _, alpha = solved(given, low, high)
+        for other in (alpha, rng.uniform(0, 1, alpha.size) * given.c):
+            bound = Proof.of(given, other, 30).bound(given.d, low, high)
+            assert bound <= best * (1 + 1e-8)
+
+
+def test_the_projection_is_that_of_a_quadratic_program() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        low = rng.integers(-3, 3, 4)
+        high = low + rng.integers(0, 3, 4)
+        d, q = rng.uniform(0.5, 2.0, 4), rng.normal(size=4)
+        v, a = cp.Variable(4), cp.Variable(nonneg=True)
+        rows = [v >= cp.multiply(d * low, np.ones(4)) * a, v <= cp.multiply(d * high, np.ones(4)) * a]
+        value = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(v) - q @ v), rows).solve(solver=cp.CLARABEL)
+        p = in_polar(q - projected(q, d * low, d * high), d, low, high)
+        assert -0.5 * np.sum((q - p) ** 2) == pytest.approx(value, abs=1e-6)
+        for scale in rng.uniform(0, 3, 5):
+            inside = scale * d * rng.uniform(low, high)
+            assert p @ inside <= 1e-12
+
+
+def test_columns() -> None:
+    values = {"flag": np.array([0.0, 2.0, 2.0, 0.0]), "x": np.array([1.0, 2.0, 3.0, 4.0])}
+    flag, *cut = columns_of(values, {"flag": (1.0, 1.0), "x": (2.5, 1.1)}, 2)
+    assert (flag.kind, flag.origin, flag.unit, flag.center, flag.size) == ("two values", 0.0, 2.0, 0.5, 0.5)
+    assert [column.threshold for column in cut] == [3.0]
+    assert cut[0].of(values["x"]).tolist() == [0, 0, 1, 1]
+    (_, whole) = columns_of(values, {"flag": (1.0, 1.0), "x": (2.5, 1.1)}, 0)
+    assert whole.condition == "per 1.1 above 2.5"
+    assert between(0.0, 1.0) == 1.0
+    assert 16.1999 < between(16.1999, 16.2345) <= 16.2345
+    assert snapped(np.array([16.2 * (1 + 1e-15), 0.0, -3e-8])).tolist() == [16.2, 0.0, -3e-8]
+
+
+@pytest.fixture(scope="module")
+def card_of(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A table of a word, a flag and numbers, solved with class weights and a sign."""
+    rng = np.random.default_rng(3)
+    folder = tmp_path_factory.mktemp("card")
+    n = 80
+    x, z, flag = rng.normal(50, 9, n).round(1), rng.normal(size=n).round(2), rng.integers(0, 2, n)
+    score = 0.1 * (x - 50) + 1.5 * flag - z + rng.normal(size=n) * 0.8
+    lines = [f"{a},{b},{c},{'bad' if s > 0.5 else 'good'}" for a, b, c, s in zip(x, z, flag, score, strict=True)]
+    data = folder / "loans.csv"
+    data.write_text("age,saved,late,class\n" + "\n".join(lines) + "\n")
+    result = folder / "r.json"
+    code = main(
+        ["solve", "fsp-m", str(data), "--label", "class", "--positive", "bad", "--scale", "standard", "-p", "M=3",
+         "-p", "class_weight=bad:2", "-p", "loss=logistic", "--nonnegative", "age,late", "--json", str(result), "-q"]
+    )  # fmt: skip
+    assert code == 0
+    return result, data
+
+
+def test_the_objective_is_that_of_the_problem(card_of: tuple[Path, Path]) -> None:
+    """Without bins the card is a classifier of (P): its objective is that of the problem at its weights."""
+    result = mipfs.Result.load(card_of[0])
+    data = mipfs.read(card_of[1], label="class", positive="bad", scale="standard")
+    card = mipfs.scorecard(result, data)
+    assert card.status is mipfs.Status.OPTIMAL
+    problem = mipfs.Problem(data, M=3, loss="logistic", class_weight={"bad": 2.0})
+    ids = data.columns_of([column.feature for column in card.columns])
+    user = card.scale * np.array(card.points) / np.array([column.unit for column in card.columns])
+    origin = card.intercept - float(user @ np.array([column.origin for column in card.columns]))
+    at = origin + float(user @ data.shift[ids])
+    assert problem.evaluate(ids, user * data.scale[ids], at) == pytest.approx(card.objective, rel=1e-12)
+    assert result.objective * (1 - 1e-3) <= card.bound <= card.objective
+    assert all(p >= 0 for p, one in zip(card.points, card.columns, strict=True) if one.feature in ("age", "late"))
+    assert card.error == pytest.approx(np.mean(card.predict(data) != data.labels.of(data.y)))
+
+
+@pytest.mark.parametrize("bins", [0, 3])
+def test_new_rows_get_the_totals_of_training(card_of: tuple[Path, Path], bins: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    result = mipfs.Result.load(card_of[0])
+    data = mipfs.read(card_of[1], label="class", positive="bad", scale="standard")
+    card = mipfs.scorecard(result, data, bins=bins)
+    frame = pandas.read_csv(card_of[1])
+    np.testing.assert_allclose(card.totals(frame), card.totals_in_training, atol=1e-9)
+    np.testing.assert_allclose(card.totals(data), card.totals_in_training, atol=1e-9)
+    assert card.is_whole == (bins > 0)
+    assert card.to_frame()["points"].tolist() == list(card.points)
+    assert sum(row["samples"] for row in card.rates()) == 80
+
+
+def test_command(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result, data = map(str, card_of)
+    files = tmp_path / "c.json", tmp_path / "c.html"
+    assert main(["scorecard", result, data, "--bins", "3", "--json", str(files[0]), "--report", str(files[1])]) == 0
+    said = capsys.readouterr().out
+    assert "the features are proven" in said
+    assert "the points are the best for these features" in said
+    document = json.loads(files[0].read_text())
+    assert document["bound"] <= document["objective"]
+    assert "Scorecard" in files[1].read_text()
+    assert main(["scorecard", result, data, "--time-limit", "0", "--json", "-", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["bound"] >= 0.0
+
+
+def test_bad_input(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result, data = map(str, card_of)
+    other = tmp_path / "other.csv"
+    other.write_text(Path(data).read_text().replace("\n5", "\n6", 1))
+    empty = tmp_path / "empty.json"
+    document = json.loads(Path(result).read_text())
+    empty.write_text(json.dumps(document | {"weights": {}, "objective": None, "status": "NO_SOLUTION"}))
+    for arguments, word in (
+        ([result, str(other)], "digest"),
+        ([str(empty), data], "no classifier"),
+        ([result, data, "--points", "0"], "points"),
+        ([result, data, "--bins", "1"], "bins"),
+        ([result, data, "--bins", "-2"], "bins"),
+        ([result, data, "--gap", "2"], "gap"),
+        ([result, data, "--time-limit", "-1"], "time"),
+    ):
+        assert main(["scorecard", *arguments]) == 2, arguments
+        said = capsys.readouterr().err
+        assert word in said
+        assert said.count("\n") == 1
