@@ -424,7 +424,7 @@ class Statement:
         self._scaling(arrays)
         self._selection(params)
         self._rows()
-        self._box(params.get("weight_bounds") or {})
+        self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
 
     def _weights(self, by_class):
         """The weights of the samples, times those of their classes."""
@@ -976,7 +976,7 @@ class Tree:
             state[j] = value
         return bytes(state), tuple(self.stated.ends)
 
-    def walk(self, level, open_leaf, strict=False):
+    def walk(self, level, strict, open_leaf):
         """Go through all leaves that may hold a selection, with `open_leaf(node, state, ends, value)` below `level`.
 
         `level` is a fraction, or None: no number reaches it; `strict`: it is to be exceeded. Screening fixes at it.
@@ -1051,7 +1051,7 @@ def derived_row(stated, one):
     need(set(one) <= {"kind", "terms", "ub", "rows", "cardinality", "bounds"}, "a derived row has an unknown field")
     need(isinstance(one.get("rows"), list) and isinstance(one.get("bounds", {}), dict), "a derived row is incomplete")
     card = ratio(one.get("cardinality", "0"), "a multiplier")
-    need(card == 0 or (card > 0 and stated.document["params"].get("M") is not None), "no row of the cardinality")
+    need(card >= 0, "a multiplier of the cardinality row is below 0")
     a, extra, b = [card] * stated.p, [Fraction(0)] * len(stated.extra), card * stated.M
     for pair in one["rows"]:
         need(isinstance(pair, list) and len(pair) == 2 and whole(pair[0], "a row") < len(stated.rows), "no such row")
@@ -1080,7 +1080,7 @@ def derived_row(stated, one):
 # --- Near-optimal lists --------------------------------------------------------------------------------------
 
 
-def check_list(stated, tree, best):
+def check_list(stated, tree, best, bound):
     """Section "Near-optimal lists"; `best` is the objective of the classifier."""
     given = stated.document["near_optimal"]
     need(isinstance(given, dict) and set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal")
@@ -1107,7 +1107,20 @@ def check_list(stated, tree, best):
         shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
         need(shown, "a listed objective is not bounded from below")
     if given["complete"]:
-        check_complete(stated, tree, listed, least, bool(supports) and strict)
+        check_complete(stated, tree, listed, least, bool(supports) and strict, bound)
+
+
+def screening(stated, bound):
+    """At what nodes are screened, and whether it is to be exceeded: that of a complete list, where it is higher."""
+    given, level = stated.document.get("near_optimal"), -(LARGEST**4) if bound is None else stated.unit(bound)
+    if not isinstance(given, dict) or not given.get("complete"):
+        return level, False
+    values = [number(one["objective"], "a listed objective") for one in given["supports"]]
+    if not values:
+        return None, False
+    least, strict = limits(values, number_or_none(given["gap"], "gap"), len(values) == given["size"])[1:]
+    least = None if least is None else stated.unit(least)
+    return (level, False) if level is not None and least is not None and least < level else (least, strict)
 
 
 def limits(values, gap, full):
@@ -1149,7 +1162,7 @@ def best_of(tree, chosen):
     return found
 
 
-def check_complete(stated, tree, listed, least, strict):
+def check_complete(stated, tree, listed, least, strict, bound):
     """What no leaf lifts to `least` is one selection that is listed, or nothing but ties of one that is."""
     level = None if least is None else stated.unit(least)
 
@@ -1166,7 +1179,7 @@ def check_complete(stated, tree, listed, least, strict):
         ties = (dear <= one <= inside and said - SAME * abs(said) <= proven for one, said in listed.items())
         need(proven is not None and any(ties), "a support within the limit may be missing")
 
-    tree.walk(level, judge, strict)
+    tree.walk(*screening(stated, bound), judge)
 
 
 def chosen_of(stated, names):
@@ -1271,7 +1284,7 @@ def check(document, arrays, data):
     check_relaxed(stated, status, bound)
     if document.get("near_optimal") is not None:
         need(objective is not None, "near-optimal supports without an optimum")
-        check_list(stated, tree, objective)
+        check_list(stated, tree, objective, bound)
     return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
 
 
@@ -1290,17 +1303,18 @@ def decline(document):
 def prove(stated, tree, status, bound):
     """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say."""
 
-    def too_low(_node, _state, _ends, _value):
-        raise Rejected("a leaf does not reach the bound")
+    def too_low(_node, _state, _ends, value):
+        reached = bound is not None and value is not None and value >= stated.unit(bound)
+        need(reached, "a leaf does not reach the bound")
 
     for d in range(tree.duals.count):
         tree.duals.get(d)
     if bound is None and status != "INFEASIBLE":
-        tree.walk(-(LARGEST**4), lambda *_: None)  # nothing is claimed, but what is said to be empty is to be
+        tree.walk(-(LARGEST**4), False, lambda *_: None)  # nothing is claimed, but what is said to be empty is to be
     elif bound is None:
-        tree.walk(None, too_low)
+        tree.walk(None, False, too_low)
     else:
-        tree.walk(stated.unit(bound), too_low if stated.rho or bound > 0 else lambda *_: None)
+        tree.walk(*screening(stated, bound), too_low if stated.rho or bound > 0 else lambda *_: None)
 
 
 def check_classifier(stated):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.check.completions import Completions
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
-from mipfs.check.rounding import Array, Arrays, Integers, U, require, sum_below
+from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
 from mipfs.check.statement import Statement
 
 REFUTED, SCREENED = -2, 1 << 30
@@ -312,6 +312,15 @@ class Costs:
         return g[dual - ids.start], cost[dual - ids.start]
 
 
+def check_multipliers(stored: Array, n_rows: int) -> None:
+    """One finite number for every row, whether a leaf uses it or not."""
+    fits = stored.ndim == 2 and (stored.shape[0] == 0 or stored.shape[1] == n_rows)
+    require(fits, "the multipliers are not one for every row")
+    for value in stored.ravel().tolist() if stored.dtype.kind == "S" else ():
+        rational(value, "a multiplier")
+    require(stored.dtype.kind == "S" or np.all(np.isfinite(stored)), "a multiplier is not finite")
+
+
 def least_bound(
     statement: Statement,
     duals: Proven,
@@ -329,9 +338,7 @@ def least_bound(
     least = math.inf
     where = -1
     done = 0
-    shape = arrays["multipliers"].shape
-    fits = len(shape) == 2 and (shape[0] == 0 or shape[1] == statement.lb.size)
-    require(fits, "the multipliers are not one for every row")
+    check_multipliers(arrays["multipliers"], statement.lb.size)
     costs = Costs(statement, duals, arrays["multipliers"])
     fixed = Fixings(statement)
     completions = Completions.of(statement, duals) if tree.has_chains else None

@@ -183,10 +183,7 @@ def solve(
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
-    pool = {"pool_gap": pool_gap, "pool_size": pool_size}
-    if asked := {name: value for name, value in pool.items() if value is not None}:
-        _check_pool(asked, driver)
-        options |= asked
+    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     if preselect is not None:
         options["active"] = _preselected(problem, driver, preselect, seed)
     if write is not None:
@@ -268,6 +265,14 @@ def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
         yield {"client": client}
     finally:
         client.close()
+
+
+def _pool(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
+    """What is asked of a list, which the driver is to carry."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if asked:
+        _check_pool(asked, driver)
+    return asked
 
 
 def _check_pool(asked: Mapping[str, float], driver: str) -> None:

@@ -87,6 +87,7 @@ def verify(
     else:
         rows = _rows_of(data, subject_to, model, parse_params(params))
         report = mipfs.verify(result, data, rows, verbose=not quiet)
+        report = dataclasses.replace(report, differs=(*report.differs, *_other_recipe(result, data_file)))
     if json is not None:
         write_json(
             {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, json
@@ -120,6 +121,20 @@ def data_of(result: Result, data_file: str, scale: str | None, label: str | None
     if format_of(Path(data_file)) == "store":
         check(Path(data_file))  # all of it, and that its digest is that of its values
     return readers.read_as(data_file, recipe, **given)
+
+
+def _other_recipe(result: Result, data_file: str) -> list[str]:
+    """What the description beside the data asks to be done to the table, where something else was done."""
+    from mipfs.data.recipe import Recipe
+    from mipfs.readers.sidecar import Sidecar
+
+    asked = Recipe.of(**Sidecar.beside(Path(data_file)).recipe).document()
+    done = (Recipe() if result.recipe is None else Recipe.of_document(result.recipe)).document()
+    return [
+        f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
+        for name in asked
+        if asked[name] != done[name] and asked[name]
+    ]
 
 
 def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:

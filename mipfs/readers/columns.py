@@ -169,7 +169,7 @@ def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: P
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
             f"{_example(words[0][len(one) + 1 :])!r}, as IDs and dates do, and is left out; "
             f"{remedy(one, [word[len(one) + 1 :] for word in words]) or _ORDINARY}, or name it under [data] words in "
-            f"the .toml beside the data (words=[{one!r}] in Python) to keep it, or --drop it ([data] drop)",
+            f"the .toml beside the data (words=[{one!r}] in Python) to keep it, or --drop it (drop=[{one!r}])",
             DataWarning,
             stacklevel=3,
         )

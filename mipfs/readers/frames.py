@@ -15,7 +15,7 @@ from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
 from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
-from mipfs.readers.raw import PLAIN, Column, Preparing, scattered
+from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -92,6 +92,8 @@ def column_values(
         if there.size == 0:
             return np.full(len(series), np.nan)
         known = column_values(frame.iloc[there], k, name, mixed)
+        if known.dtype.kind != "f" and there.size < len(series) - missing.size:
+            known = numbers_among(known)
         return scattered(known, there, len(series))
     if missing.size and not preparing.allows(name):
         row = place_of(frame.index, int(missing[0]))

@@ -14,7 +14,7 @@ from mipfs.readers import typed
 from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, to_table
 from mipfs.readers.csv_file import FEW, FILL, is_missing
 from mipfs.readers.files import opened
-from mipfs.readers.raw import PLAIN, Column, Preparing, scattered
+from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
 from mipfs.readers.table import Table
 
 
@@ -148,6 +148,8 @@ def _with_gaps(name: str, values: Any, path: Path) -> Column:
     if gaps.all():
         return np.full(len(gaps), np.nan)
     known = column(name, pc.filter(values, pa.array(~gaps)), path)
+    if known.dtype.kind != "f" and np.count_nonzero(gaps) > values.null_count:
+        known = numbers_among(known)
     return scattered(known, ~gaps, len(gaps))
 
 

@@ -52,7 +52,7 @@ class Preparing:
                     if name not in names:
                         hint = nearest(name, [*names])
                         raise DataError(f"{what} names the column {name!r}, which is not there", hint, path=path)
-                    if name in roles and what in ("drop", "types"):
+                    if name in roles and what != "use":
                         raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
         kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
         if self.known is not None and self.recipe and self.features:
@@ -128,6 +128,15 @@ def _as_numbers(name: str, column: npt.NDArray[Any], path: Path) -> npt.NDArray[
             message = f"column {name!r} is {word!r} in row {i + 1}, and held numbers in training"
             raise DataError(message, "write a number", path=path) from None
     return found
+
+
+def numbers_among(words: Column) -> Column:
+    """Words as the numbers that they say, where all say one: a column of numbers with a word for a missing value."""
+    try:
+        found = np.array([float(word) for word in words.tolist() if "_" not in word])
+    except ValueError:
+        return words
+    return found if found.size == words.size and np.all(np.isfinite(found)) else words
 
 
 def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) -> Column:

@@ -133,11 +133,9 @@ def days(moments: npt.NDArray[Any]) -> Array:
 def remedy(name: str, cells: Iterable[str]) -> str:
     """What `types` to give where cells look like one kind; "" where they look like none."""
     kind = looks_like(list(cells))
-    return "" if kind is None else f"say --types \"{name}={kind}\" (types = {{ {_key(name)} = '{kind}' }} under [data])"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
+    if kind is None:
+        return ""
+    return f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
 
 
 def looks_like(cells: Sequence[str]) -> str | None:

@@ -52,6 +52,13 @@ def test_from_a_raw_table_to_predictions(cli: Cli, raw: Path, tmp_path: Path) ->
         column, _, word = name.partition("=")
         score += weight * ((clean[column] == word) if word else clean[column]).to_numpy(dtype=float)
     assert predicted.out.split() == ["yes" if s > 0 else "no" for s in score]
+    assert "differs" not in checked.out
+    (tmp_path / "raw.toml").write_text('[data]\nimpute = "most frequent"\n')
+    said_ = (
+        "the data asks for impute = {'*': 'most frequent'}; the result was found with {'*': 'median', 'home': 'level'}"
+    )
+    assert said_ in cli("verify", saved, raw).out
+    (tmp_path / "raw.toml").unlink()
     other = tmp_path / "other.csv"
     other.write_text(table(30, seed=5))
     assert cli("evaluate", saved, other).code == 0

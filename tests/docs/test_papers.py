@@ -16,6 +16,7 @@ from mipfs.atoms.registry import KINDS
 from mipfs.cli.app import app
 from mipfs.generators import tan_2014
 from mipfs.lab import baselines, sketch
+from mipfs.lab.experiments import STUDIES
 from mipfs.lab.studies.bench_methods import methods
 from mipfs.lab.studies.ladder import RUNGS
 from mipfs.losses import LOSSES
@@ -81,7 +82,7 @@ def exists(name: str) -> bool:
         if typed[1] == "generate" and len(typed) > 2:
             text = (ROOT / "mipfs" / "generators" / "__init__.py").read_text(encoding="utf-8")
             return f'"{typed[2]}"' in text
-        return typed[1] in known
+        return typed[1] in known and (typed[1] != "study" or len(typed) == 2 or typed[2] in STUDIES)
     if name.startswith("--"):
         option = name.split()[0]
         return any(f'"{option}"' in path.read_text(encoding="utf-8") for path in (ROOT / "mipfs" / "cli").glob("*.py"))
@@ -106,6 +107,7 @@ def test_the_check_is_one() -> None:
         "mipfs.models.fsp_z",
         "rfe-hinges",
         "mipfs slove",
+        "mipfs study aytugs",
         "--lamda auto",
         "reports/none.md",
         'master="lp"',
