@@ -21,6 +21,8 @@ from mipfs.result.result import Result, Status, StopReason
 MOST_ROWS = 16
 """Rows of the table of totals; more totals are put together."""
 SCHEMA = 1
+DIGITS = 9
+"""Decimals of a total that count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,11 @@ class Scorecard(Reported):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted labels, as the user called them, shape (n,)."""
         labels = self.result.labels
-        return np.where(self.decision_function(X) > 0, np.asarray(labels["positive"]), np.asarray(labels["negative"]))
+        return np.where(self.speaks_for(self.totals(X)), np.asarray(labels["positive"]), np.asarray(labels["negative"]))
+
+    def speaks_for(self, totals: Array) -> npt.NDArray[np.bool_]:
+        """Whether totals (n,) are those of the positive class, as the card says it: above `threshold`."""
+        return np.asarray(np.round(totals, DIGITS) > self.threshold)
 
     def to_frame(self) -> Any:
         """The card as a pandas data frame with the columns ``feature, condition, points``.
@@ -110,20 +116,16 @@ class Scorecard(Reported):
     @property
     def error(self) -> float:
         """The share of the training data on the wrong side."""
-        return float(np.mean(np.where(self._decisions > 0, 1.0, -1.0) != self.truth))
+        return float(np.mean(self.speaks_for(self.totals_in_training) != (self.truth > 0)))
 
     @property
     def auc(self) -> float:
         """The area under the ROC curve on the training data."""
         return float(measure_value("roc-auc", self.truth, self.totals_in_training))
 
-    @property
-    def _decisions(self) -> Array:
-        return self.scale * self.totals_in_training + self.intercept
-
     def rates(self) -> list[dict[str, Any]]:
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
-        totals = np.round(self.totals_in_training, 9)
+        totals = np.round(self.totals_in_training, DIGITS)
         each = np.unique(totals)
         parts = np.array_split(each, min(MOST_ROWS, each.size))
         sides = [one for part in parts for one in (part[part <= self.threshold], part[part > self.threshold])]
