@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mipfs.report.blocks import Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Status
+from mipfs.result.summary import BECAUSE
 
 if TYPE_CHECKING:
     from mipfs.lab.scorecard.card import Scorecard
@@ -64,7 +65,7 @@ def _rates(card: Scorecard) -> list[tuple[str, str, str, str]]:
 
 def _numbers(card: Scorecard) -> list[tuple[str, str]]:
     pairs = [
-        ("status", card.status.name),
+        ("status", f"{card.status.name} ({BECAUSE[card.stop_reason]})"),
         ("objective", f"{number(card.objective)}, with real numbers for points {number(card.unrounded)}"),
         ("bound", number(card.bound)),
         ("gap", f"{percent(card.gap)}, asked: {percent(card.asked)}"),
