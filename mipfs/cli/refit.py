@@ -56,6 +56,7 @@ def refit(
         kept = tuple(result.relaxed["sigma"])
     params = result.params
     given: dict[str, Any] = {"loss": loss or params["loss"], "bias": params["bias"], "C": C}
+    given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
     if given["loss"] == "structural":
         given |= {name: params[name] for name in ("measure", "beta", "k") if params.get(name) is not None}
     data = data_of(result, data_file, scale.value if scale else None, label, positive)

@@ -40,6 +40,24 @@ def test_the_svm_on_the_features(cli: Cli, tmp_path: Path, relaxed: Path, every:
     assert cli("verify", target, WDBC).code == 0
 
 
+def test_the_weights_of_the_classes_and_the_signs_of_the_result_hold(cli: Cli, tmp_path: Path) -> None:
+    first, target = tmp_path / "first.json", tmp_path / "refit.json"
+    asked = ("-p", "M=2", "-p", "class_weight=balanced", "--nonpositive", "worst area", "-q")
+    assert cli("solve", "fsp-m", WDBC, "--scale", "standard", *asked, "--json", first).code == 0
+    assert cli("refit", first, WDBC, "--C", "20", "--json", target, "-q").code == 0
+    before, after = (json.loads(path.read_text())["params"] for path in (first, target))
+    assert after["class_weight"] == before["class_weight"] != {}
+    assert after["weight_bounds"] == before["weight_bounds"] != {}
+    data = mipfs.read(WDBC, scale="standard")
+    found = json.loads(target.read_text())
+    ids = [data.feature_names.index(name) for name in found["selected"]]
+    svm = SVC(kernel="linear", C=20.0, tol=1e-8, class_weight="balanced").fit(data.X[:, ids], data.y)
+    weights = 20.0 * data.n_samples / (2.0 * np.where(data.y > 0, (data.y > 0).sum(), (data.y < 0).sum()))
+    lost = weights @ np.maximum(0.0, 1.0 - data.y * svm.decision_function(data.X[:, ids]))
+    assert found["objective"] == pytest.approx(0.5 * float(svm.coef_[0] @ svm.coef_[0]) + lost, rel=1e-5)
+    assert cli("verify", target, WDBC).code == 0
+
+
 def test_another_loss_and_what_is_refused(cli: Cli, tmp_path: Path, relaxed: Path) -> None:
     target = tmp_path / "r.json"
     assert cli("refit", relaxed, WDBC, "--C", "1", "--loss", "squared-hinge", "--json", target, "-q").code == 0
