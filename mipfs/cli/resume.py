@@ -45,6 +45,8 @@ def resume(
             f"{file}: the run was begun in Python, which keeps no command; there "
             f"mipfs.solve(problem, driver, resume={file!r}) goes on with it"
         )
+    if began.arguments[0] != "solve":
+        raise UsageError(f"{file}: its command is {began.arguments[0]!r}, and states are kept by `mipfs solve` alone")
     named = zip(TAKES, (json, report, time_limit, memory_limit, gap, pool_gap, pool_size), strict=True)
     given = {name: str(value) for name, value in named if value is not None}
     for name in ("--json", "--report"):  # of this folder, not of the first command's

@@ -94,7 +94,7 @@ class State:
             raise DataError(
                 "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
             ) from None
-        if version != VERSION or len(began) != 2:
+        if version != VERSION or len(began) != 2 or not isinstance(began[0], list):
             raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
         state = cls(driver, stamp, arrays, Began(tuple(map(str, began[0])), str(began[1])))
         if state.digest != said:
