@@ -10,7 +10,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -123,11 +123,12 @@ def refuse(problem: Problem, options: Options) -> None:
         )
 
 
-def large(problem: Problem, restricted: str) -> Sequence[Any]:
+def large(problem: Problem, options: Mapping[str, Any]) -> Sequence[Any]:
     """Kernels that take long to compile: where no code of one is kept, all that a run calls is compiled beside."""
     from mipfs.kernels.proximal import accelerated
 
-    return (accelerated,) if _is_smooth(problem) and restricted in ("auto", "face", "proximal") else ()
+    is_asked = options["restricted"] in ("auto", "face", "proximal")
+    return (accelerated,) if is_asked and _is_smooth(problem) else ()
 
 
 def run(run: Run) -> Steps:

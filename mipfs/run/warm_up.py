@@ -225,11 +225,12 @@ _compiled: set[Kind] = set()
 
 def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
-    if not sys.executable or is_beside():
+    names_some = hasattr(kind.driver, "kernels") or hasattr(kind.driver, "large")
+    if not names_some or not sys.executable or is_beside():
         return
     problem = tiny(kind, 0.2)
     lists: list[list[Job]] = []
-    large = kind.driver.large(problem, dict(kind.options)["restricted"]) if hasattr(kind.driver, "large") else ()
+    large = kind.driver.large(problem, dict(kind.options)) if hasattr(kind.driver, "large") else ()
     if hasattr(kind.driver, "kernels"):
         steps = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem)]
         lists = missing([*steps, kind.driver.completion_kernels(problem)] if kind.enumerated else steps)
