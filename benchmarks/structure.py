@@ -3,8 +3,9 @@
     python benchmarks/structure.py [CHECKOUT ...]
 
 A line a figure, a column a checkout (this one by default). Statements are those of Python's ``ast``, docstrings not
-counted. A room is a folder or a file directly in the package; an arrow goes from a room to another that one of its
-files imports, types only included; a circle is a set of rooms of which each leads to every other.
+counted; a method's own object is no parameter. A room is a folder or a file directly in the package; an arrow goes
+from a room to another that one of its files imports, types only included; a circle is a set of rooms of which each
+leads to every other.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def shape_of(checkout: Path) -> Shape:
         for node in nodes:
             if isinstance(node, ast.FunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                positional = len(node.args.posonlyargs) + len(node.args.args)
+                given = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+                positional = len(given) - (given[:1] in (["self"], ["cls"]))
                 found.functions[f"{place}:{node.name}:{node.lineno}"] = lines, mccabe(node), positional
         room = room_of(place.with_suffix("").parts)
         found.arrows |= {(room, to) for to in rooms(tree, package.name) if to != room and to.split(".")[0] in known}

@@ -22,7 +22,7 @@ from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
-from mipfs.kernels.vectors import add_to, copy_to, place, product
+from mipfs.kernels.vectors import add_to, along, copy_to, place, product
 from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
@@ -163,7 +163,8 @@ def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no
     high = 1.0
     for _ in range(goal.steering.searches):
         now = slope_of_loss(samples, alpha, path, state, t) + state.start + t * state.bend
-        now += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
+        along(face.w, face.d, t, face.point)
+        now += phi_slope(face.point, face.d, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
         if now <= -0.1 * first and (t == 1.0 or now >= 0.5 * first):
             break
         if now <= 0.0:
@@ -420,9 +421,7 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
     state.start = state.prox * ((face.w - face.center) * d).sum()
     state.bend = state.prox * product(d, d)
     state.first = slope_of_loss(samples, point.alpha, path, state, 0.0) + state.start
-    state.first += phi_slope(
-        face.w, face.d, 0.0, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point
-    )
+    state.first += phi_slope(face.w, face.d, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
 
 
 @compiled(nogil=True, inline="always")

@@ -72,9 +72,9 @@ def linear(g, pulled, d):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
+def face_direction(model, grad, x, cls, tau, sign, mu, out):  # type: ignore[no-untyped-def]
     """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
-    k = x.size
+    H, damping, k = model.H, model.damping, x.size
     size = grad.size
     active = np.empty(size, np.int64)
     rank = np.empty(size)
@@ -194,7 +194,7 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 @compiled(nogil=True)
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
-    H, g, w, b, c, forced, K, bias, damping, steering = model
+    H, g, w, b, c, forced, K, bias, _, steering = model
     limits = steering.model
     k, size = w.size, g.size
     x, cls, tau, sign = w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)
@@ -218,7 +218,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
             break
         mu = threshold_level(tau, c, forced)
         for attempt in range(2):
-            face_direction(H, grad, x, cls, tau, sign, mu, damping, d)
+            face_direction(model, grad, x, cls, tau, sign, mu, d)
             crossed = 0
             for t in range(forced, k):
                 if cls[t] != OUT and (x[t] + d[t]) * sign[t] < 0.0:

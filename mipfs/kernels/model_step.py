@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
-from mipfs.kernels.vectors import copy_to
+from mipfs.kernels.vectors import along, copy_to
 
 
 class Place(NamedTuple):
@@ -132,10 +132,10 @@ def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
     """
     x, cls, tau, _, _ = here
     grad, d, sign = way
-    H, c, forced = model.H, model.c, model.forced
+    c, forced = model.c, model.forced
     share = model.steering.model.blocked
     for attempt in range(x.size + 1):
-        face_direction(H, grad, x, cls, tau, sign, mu, model.damping, d)
+        face_direction(model, grad, x, cls, tau, sign, mu, d)
         blocked = 0
         for t in range(forced, x.size):
             stays = (t == best and keeps) or is_firm(c[t], tau[t])
@@ -212,7 +212,8 @@ def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
         bend += pulled[r] * d[r]
     low, high, t = 0.0, end, end
     for attempt in range(8):
-        slope = base + t * bend + phi_slope(x, d, t, c, forced, K, cls, tau, point)
+        along(x, d, t, point)
+        slope = base + t * bend + phi_slope(point, d, c, forced, K, cls, tau)
         if slope <= 0.0:
             low = t
         else:
@@ -221,7 +222,7 @@ def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
             break
         if attempt == 0:
             # The zero of the straight line through the slopes at 0 and at the end.
-            first = base + phi_slope(x, d, 0.0, c, forced, K, cls, tau, point)
+            first = base + phi_slope(x, d, c, forced, K, cls, tau)
             t = end * min(0.9, max(0.05, first / (first - slope)))
         else:
             t = 0.5 * (low + high)

@@ -161,17 +161,15 @@ def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untyped-def]
-    """Derivative along d of Φ at w + td, from the right."""
-    for j in range(w.size):
-        point[j] = w[j] + t * d[j]
-    classify(point, c, forced, K, cls, tau)
+def phi_slope(w, d, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
+    """Derivative along d of Φ at w, from the right."""
+    classify(w, c, forced, K, cls, tau)
     total = 0.0
     for j in range(w.size):
         if cls[j] == IN:
-            total += point[j] * d[j]
+            total += w[j] * d[j]
         elif cls[j] == FRACTIONAL:
-            total += tau[j] * d[j] if point[j] > 0.0 else -tau[j] * d[j]
+            total += tau[j] * d[j] if w[j] > 0.0 else -tau[j] * d[j]
         else:
             # From zero, Φ grows at τ to either side.
             total += tau[j] * abs(d[j])

@@ -27,6 +27,13 @@ def add_to(scale, values, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def along(start, way, t, out):  # type: ignore[no-untyped-def]
+    """out = start + t·way over the places of `start`, (n,); `way` may have more."""
+    for i in range(start.size):
+        out[i] = start[i] + t * way[i]
+
+
+@compiled(nogil=True)
 def product(a, b):  # type: ignore[no-untyped-def]
     """a'b, (n,) both, in their order."""
     total = 0.0

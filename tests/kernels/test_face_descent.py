@@ -130,7 +130,8 @@ def test_a_face_direction_is_newtons_step_on_the_face(seed: int) -> None:
     cls, tau, sign = np.empty(k, np.int64), np.empty(k), np.where(w > 0.0, 1.0, -1.0)
     mu = classify(w, c, forced, K, cls, tau)
     grad, out = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size)
-    face_direction(H, grad, w, cls, tau, sign, mu, 1e-12, out)
+    model = Model(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
+    face_direction(model, grad, w, cls, tau, sign, mu, out)
     active = [t for t in range(g.size) if t == k or cls[t] != OUT]
     second, now = np.zeros((g.size, g.size)), _gradient(w, cls, tau)
     for j in active:

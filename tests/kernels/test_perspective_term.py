@@ -88,7 +88,7 @@ def test_the_slope_is_the_difference_from_the_right(seed: int) -> None:
     w, K = np.clip(w, -3.0, 3.0), max(K, 1)
     d, t = np.random.default_rng(seed).normal(size=w.size), 0.3 * (seed % 2)
     cls, tau = scratch(w.size)
-    found = phi_slope(w, d, t, c, forced, K, cls, tau, np.empty(w.size))
+    found = phi_slope(w + t * d, d, c, forced, K, cls, tau)
     h = 1e-6
     low, high = (phi(w + s * d, c, forced, K, cls, tau) for s in (t, t + h))
     mu = classify(w + t * d, c, forced, K, cls, tau)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mipfs.kernels.vectors import add_to, copy_to, place, product
+from mipfs.kernels.vectors import add_to, along, copy_to, place, product
 
 
 @pytest.mark.parametrize("n", [0, 1, 9])
@@ -18,6 +18,8 @@ def test_vectors_are_those_of_numpy(n: int) -> None:
     add_to(0.3, y, out)
     np.testing.assert_allclose(out, x + 0.3 * y, atol=1e-15)
     assert product(x, y) == pytest.approx(float(x @ y), abs=1e-13)
+    along(x, np.append(y, 5.0), 0.3, out)
+    np.testing.assert_allclose(out, x + 0.3 * y, atol=1e-15)
     places = r.permutation(3 * n)[:n]
     spread = np.zeros(3 * n)
     place(x, places, spread)

@@ -49,8 +49,8 @@ def test_slope_is_the_derivative(seed: int) -> None:
     w, c, forced, K = draw(seed)
     d = np.random.default_rng(1000 + seed).standard_normal(w.size)
     w = w + 0.1 * (w == 0)  # off the kinks
-    classes, tau, point = np.empty(w.size, np.int64), np.empty(w.size), np.empty(w.size)
-    slope = phi_slope(w, d, 0.0, c, forced, K, classes, tau, point)
+    classes, tau = np.empty(w.size, np.int64), np.empty(w.size)
+    slope = phi_slope(w, d, c, forced, K, classes, tau)
     step = 1e-6
     values = [phi(w + t * d, c, forced, K, classes, tau) for t in (step, -step)]
     assert slope == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-4, abs=1e-5)
