@@ -21,6 +21,7 @@ STUDIES = {
     "gap": "mipfs.lab.experiments.gap",
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",
+    "prices": "mipfs.lab.experiments.prices",
     "provable": "mipfs.lab.experiments.provable",
     "sketch": "mipfs.lab.experiments.sketch",
 }

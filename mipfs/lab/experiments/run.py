@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def run(
     skipped: dict[str, int] = {}
     left: list[Unit] = []
     for unit in asked:
-        why = sets.missing(unit.needs) if unit.needs and unit.key not in done else ""
+        why = _lacking(unit) if unit.key not in done else ""
         if why:
             skipped[why] = skipped.get(why, 0) + 1
         elif unit.key not in done:
@@ -173,6 +174,13 @@ def run(
     lines = [done[unit.key] for unit in every if unit.key in done]
     reached = sum(unit.key in done for unit in asked)
     return Found(study, lines, len(asked), reached, len(every), skipped, interrupted)
+
+
+def _lacking(unit: Unit) -> str:
+    """Why a unit cannot be measured here; empty where it can."""
+    if unit.package and find_spec(unit.package) is None:
+        return f"{unit.package} is not installed"
+    return sets.missing(unit.needs) if unit.needs else ""
 
 
 def check_folder(folder: Path) -> None:
