@@ -18,6 +18,7 @@ STUDIES = {
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
     "measures": "mipfs.lab.experiments.measures",
+    "recall": "mipfs.lab.experiments.recall",
     "gap": "mipfs.lab.experiments.gap",
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",

@@ -101,7 +101,7 @@ def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes:
     from abess.linear import LogisticRegression
 
     X, y = data.block().values, (data.y > 0).astype(int)
-    found = {}
+    found: dict[Place, Choice] = {}
     for M in sizes:
         weights = np.ravel(LogisticRegression(support_size=M).fit(X, y).coef_)
         found |= {(M, C): (np.flatnonzero(weights), dict[str, Any]()) for C in grid}
