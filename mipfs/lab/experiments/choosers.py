@@ -97,14 +97,18 @@ def relaxed_hinge(data: Instance, sizes: Sequence[int], grid: Sequence[float], n
 
 
 def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
-    """The best subset of M for logistic regression, by abess (Zhu 2020): features are exchanged while that helps."""
+    """The best subset of M for logistic regression, by abess (Zhu 2020): features are exchanged while that helps.
+
+    Constant columns, which it refuses, are left out.
+    """
     from abess.linear import LogisticRegression
 
     X, y = data.block().values, (data.y > 0).astype(int)
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     found: dict[Place, Choice] = {}
     for M in sizes:
-        weights = np.ravel(LogisticRegression(support_size=M).fit(X, y).coef_)
-        found |= {(M, C): (np.flatnonzero(weights), dict[str, Any]()) for C in grid}
+        weights = np.ravel(LogisticRegression(support_size=M).fit(X[:, varying], y).coef_)
+        found |= {(M, C): (varying[np.flatnonzero(weights)], dict[str, Any]()) for C in grid}
     return found
 
 
