@@ -17,6 +17,7 @@ STUDIES = {
     "aytug": "mipfs.lab.experiments.aytug",
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
+    "tan-2014": "mipfs.lab.experiments.tan2014",
     "measures": "mipfs.lab.experiments.measures",
     "recall": "mipfs.lab.experiments.recall",
     "gap": "mipfs.lab.experiments.gap",

@@ -18,14 +18,15 @@ from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, mean, 
 from mipfs.lab.joint import joint_problem
 from mipfs.report.blocks import Block, Table
 
-SIZES = (50, 250, 1000, 4000)
-WEIGHTS = (0.1, 1.0, 10.0, 100.0)
+SIZES = (50, 250, 1000)
+WEIGHTS = (1.0, 10.0, 100.0)
 """C in units of n/4."""
 GAPS = {"loose": 1e-2, "tight": 1e-4}
 TIGHT_STEPS, TIGHT_SIZE = 400, 250
 """Steps of a tight run, and the M at which it is made."""
 NAME = "recall-at-k"
-ENOUGH = 5
+ENOUGH, NEAR = 5, 0.02
+"""Classes, and a difference in recall that counts as none."""
 PAPER = "in the paper SVM^perf has 93.08% on all 62,061 features, the method 91.21% on 1,186"
 
 DESIGN = (
@@ -42,9 +43,11 @@ DESIGN = (
 
 
 def units() -> list[Unit]:
-    """Class by class, M by M."""
+    """Five classes at a time, M by M."""
     quick = {(0, 50)}
-    return [Unit({"class": k, "M": M}, (k, M) in quick, needs=NEWS) for k in range(CLASSES) for M in SIZES]
+    parts = [range(first, first + 5) for first in range(0, CLASSES, 5)]
+    places = [(k, M) for part in parts for M in SIZES for k in part]
+    return [Unit({"class": k, "M": M}, (k, M) in quick, needs=NEWS) for k, M in places]
 
 
 def measure(unit: Unit) -> list[Row]:
@@ -182,11 +185,16 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     if len(whole) < ENOUGH:
         return []
     parts = [f"SVM^perf {100 * _mean(whole):.1f}% on all features"]
+    short = {}
     for M in SIZES:
-        mine = chosen(loose, "relaxed", M)
+        mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
         if mine:
-            parts.append(f"M = {M}: {100 * _mean(mine):.1f}% ({np.mean([r['size'] for r in mine.values()]):.0f} used)")
-    most = max(row["M"] for row in loose)
+            short[M] = float(np.mean([whole[k]["recall"] - row["recall"] for k, row in mine.items()]))
+            used = np.mean([row["size"] for row in mine.values()])
+            parts.append(
+                f"M = {M}: {100 * short[M]:.1f} points below on the same {len(mine)} ({used:.0f} features used)"
+            )
+    most = max(short)
     last = chosen(loose, "relaxed", most)
     less, more, _ = compared([(last[k]["recall"], whole[k]["recall"]) for k in last if k in whole])
     tight = [row for row in rows if row["run"] == "tight" and row["kind"] == "relaxed"]
@@ -198,9 +206,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         f"place of {percent(mean(same, 'gap'))} changes it by {100 * gain:+.1f} points at M = {TIGHT_SIZE}; {PAPER}"
     )
     said = "Few features do for recall among 2P documents what all do (Mao 2013, Table 2, News20)"
-    equal = _mean(last) >= _mean(whole) - 0.02
-    first = chosen(loose, "relaxed", SIZES[0])
-    verdict = "confirmed" if _mean(first) >= _mean(whole) - 0.02 else "refined" if equal else "refuted"
+    verdict = "confirmed" if short[min(short)] <= NEAR else "refined" if short[most] <= NEAR else "refuted"
     return [Claim(said, verdict, measured)]
 
 
