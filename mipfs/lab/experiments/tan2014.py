@@ -120,7 +120,7 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     began = time.process_time()
     problem = Problem(data, loss="squared-hinge", bias=False, M=B, C=C)
     result = solved(problem, "kelley", T=T, eps_c=EPS_C)
-    found = _relaxed(data, result)
+    found = relaxed(data, result)
     rounds = {"rounds": result.relaxed["selections"] if result.relaxed else None}
     rows: list[Row] = [made.judged("fgm", found, began) | rounds]
     rows.append(made.judged("fgm unbias", _refitted(data, found), began))
@@ -139,7 +139,7 @@ def _refitted(data: Instance, found: Linear) -> Linear:
     return plain_svm(data, np.sort(found.ids[found.w != 0.0]), UNBIASED, False)
 
 
-def _relaxed(data: Instance, result: Any) -> Linear:
+def relaxed(data: Instance, result: Any) -> Linear:
     """The relaxation's own predictor, over features."""
     if result.relaxed is None:
         raise NumericalError("the relaxation has no predictor")
@@ -165,7 +165,7 @@ def _groups(B: int, seed: int) -> list[Row]:
     assert groups is not None
     began = time.process_time()
     problem = Problem(data, loss="logistic", bias=False, atoms=Groups(data, groups), M=B, C=C)
-    found = _relaxed(data, solved(problem, "kelley", T=T, eps_c=EPS_C))
+    found = relaxed(data, solved(problem, "kelley", T=T, eps_c=EPS_C))
     rows = [made.judged("fgm", found, began)]
     lasso = GroupLasso(data, groups, bias=False)
     count = np.unique(found.ids[found.w != 0.0] // GROUP_SIZE).size
