@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading, markdown, pictures
+from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.plumbing import output_file
@@ -73,6 +73,10 @@ class Found(Reported):
         if claims:
             head += [Heading("Claims"), Table(["claim", "verdict", "measured"], claims, left=3)]
         return [*head, *self.study.report(self.good)]
+
+    def shown(self) -> list[Block]:
+        """The report as a page shows it."""
+        return paged(self.blocks())
 
     def _facts(self) -> list[tuple[str, str]]:
         """What was run, and on what."""

@@ -197,8 +197,8 @@ def _split(name: str, seed: int) -> Made:
     return Made(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
 
 
-def _features(data: Instance) -> Atoms | None:
-    return None
+def _features(data: Instance) -> Atoms:
+    return make("features", data)
 
 
 def _products(data: Instance) -> Atoms:
@@ -209,7 +209,7 @@ def _functions(data: Instance) -> Atoms:
     return make("additive-hik", data, levels=LEVELS, shift=True)
 
 
-EXPANSIONS: dict[str, Callable[[Instance], Atoms | None]] = {
+EXPANSIONS: dict[str, Callable[[Instance], Atoms]] = {
     "features": _features,
     "products": _products,
     "functions": _functions,
