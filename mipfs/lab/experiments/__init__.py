@@ -17,10 +17,13 @@ STUDIES = {
     "aytug": "mipfs.lab.experiments.aytug",
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
+    "tan-2014": "mipfs.lab.experiments.tan2014",
     "measures": "mipfs.lab.experiments.measures",
+    "recall": "mipfs.lab.experiments.recall",
     "gap": "mipfs.lab.experiments.gap",
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",
+    "prices": "mipfs.lab.experiments.prices",
     "provable": "mipfs.lab.experiments.provable",
     "sketch": "mipfs.lab.experiments.sketch",
 }

@@ -30,6 +30,49 @@ class Heading:
         return f"<h3>{escaped(self.title)}</h3>"
 
 
+@dataclass(frozen=True)
+class Titled:
+    """A block below the title of its section, in one card of a page."""
+
+    heading: Heading
+    block: Block
+
+    def text(self) -> str:
+        return self.heading.text() + self.block.text()
+
+    def html(self) -> str:
+        return self.heading.html() + self.block.html()
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph whose names in backticks a page shows as code."""
+
+    line: str
+
+    def text(self) -> str:
+        return Line(self.line).text()
+
+    def html(self) -> str:
+        return re.sub("`([^`]+)`", r"<code>\1</code>", Line(self.line).html())
+
+
+def paged(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks as a page shows them: titles in the card of what they are about, names as code."""
+    found: list[Block] = []
+    heading: Heading | None = None
+    for block in blocks:
+        if isinstance(block, Heading):
+            heading = block
+            continue
+        one: Block = Prose(block.line) if isinstance(block, Line) else block
+        if isinstance(block, Pairs):
+            one = Pairs([(name, value.replace("`", "")) for name, value in block.pairs])
+        found.append(one if heading is None else Titled(heading, one))
+        heading = None
+    return found
+
+
 def markdown(blocks: Iterable[Block]) -> str:
     """The blocks as Markdown; a chart is a link to its file, which `pictures` makes."""
     parts = [_part(block) for block in blocks]

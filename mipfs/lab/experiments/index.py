@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mipfs.errors import UsageError
+from mipfs.lab import page
 from mipfs.lab.experiments import available, get_study
 from mipfs.lab.experiments.document import table
 from mipfs.lab.experiments.run import PAGE, ROWS, Found, stored
@@ -12,12 +13,14 @@ from mipfs.plumbing import output_file
 from mipfs.report.blocks import Table
 
 TITLE = "# The studies"
+HTML = "report.html"
+"""The page of a study, in its folder."""
 HEAD = f"""{TITLE}
 
 Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
 `rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
-rows. Seconds are CPU seconds of one process on a machine that other work shared. What a study leaves out of a paper's
-design stands at the top of its report.
+rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of one
+process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its report.
 """
 VERDICTS = (
     "A verdict is computed from the rows: confirmed; refuted; refined, true with a limit; not shown, as chance may "
@@ -26,7 +29,7 @@ VERDICTS = (
 
 
 def write_index(folder: Path) -> Path:
-    """Write the index of the studies below a folder, and the path of it.
+    """Write the index of the studies below a folder, an HTML page of each beside its rows, and the path of the index.
 
     Raises
     ------
@@ -41,6 +44,8 @@ def write_index(folder: Path) -> Path:
     if target.exists() and not target.read_text(encoding="utf-8", errors="replace").startswith(TITLE):
         raise UsageError(f"{target} is no index of studies, and would be replaced; move it, or name another folder")
     output_file.save([(target, index(found).encode())])
+    for one in found:
+        page.write(folder / one.study.name / HTML, [page.Item(one.study.title, one)])
     return target
 
 

@@ -111,6 +111,11 @@ class Task:
         k = 2 * int((self.y_test > 0).sum()) if name == "recall-at-k" else None
         return value(name, self.y_test, scores(linear, self.X_test), k=k)
 
+    def trained(self, linear: Linear, name: str) -> float:
+        """The measure on the training part."""
+        k = self.k if name == "recall-at-k" else None
+        return value(name, self.data.y, linear.scores(self.data), k=k)
+
 
 @lru_cache(maxsize=1)
 def _documents() -> tuple[Any, Any, Any, Any]:
@@ -126,32 +131,37 @@ def _documents() -> tuple[Any, Any, Any, Any]:
     return sparse.csc_array(columns[:, often]), labels[train], sparse.csc_array(X[test][:, often]), labels[test]
 
 
-def _one_class(number: int, name: str) -> list[Row]:
+def task(number: int) -> Task:
+    """One class against the rest, by its number."""
     X, labels, X_test, test_labels = _documents()
     signs = [np.where(part == number, 1.0, -1.0) for part in (labels, test_labels)]
-    task = Task(Instance.from_arrays(X, signs[0]), X_test, signs[1])
-    k = task.k if name == "recall-at-k" else None
+    return Task(Instance.from_arrays(X, signs[0]), X_test, signs[1])
+
+
+def _one_class(number: int, name: str) -> list[Row]:
+    part = task(number)
+    k = part.k if name == "recall-at-k" else None
     rows: list[Row] = []
     for weight in WEIGHTS:
-        C = 0.25 * weight * task.data.n_samples
+        C = 0.25 * weight * part.data.n_samples
         began = time.process_time()
-        fitted = structural_svm(task.data, name, C, tol=TOL, k=k)
-        rows.append(_row("all", weight, None, task.judged(fitted, name), fitted, began))
+        fitted = structural_svm(part.data, name, C, tol=TOL, k=k)
+        rows.append(_row("all", weight, None, part.judged(fitted, name), fitted, began))
         for M in SIZES:
-            rows += _selected(task, name, weight, M, k)
+            rows += _selected(part, name, weight, M, k)
     return rows
 
 
-def _selected(task: Task, name: str, weight: float, M: int, k: int | None) -> list[Row]:
+def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> list[Row]:
     """The M features for the measure, the relaxation's predictor, and the features that FGM chooses for accuracy."""
-    data, C = task.data, 0.25 * weight * task.data.n_samples
+    data, C = part.data, 0.25 * weight * part.data.n_samples
     rows: list[Row] = []
     began = time.process_time()
     problem = joint_problem(data, name, M=M, C=C, beta=None, k=k, constant=0.0)
     result = solved(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
     fitted = _on(data, data.columns_of(result.selected), name, C, k)
     gap = {"gap": result.gap}
-    rows.append({**_row("kept", weight, M, task.judged(fitted, name), fitted, began), **gap})
+    rows.append({**_row("kept", weight, M, part.judged(fitted, name), fitted, began), **gap})
     if result.relaxed is not None:
         given = result.relaxed["weights"]
         ids = data.columns_of(tuple(given))
@@ -159,7 +169,7 @@ def _selected(task: Task, name: str, weight: float, M: int, k: int | None) -> li
         w = np.array(list(given.values()), dtype=float)[order]
         whole = Linear(ids[order], w, float(result.relaxed["intercept"]), C)
         upper, lower = float(result.relaxed["upper"]), float(result.relaxed["lower"])
-        row = _row("relaxed", weight, M, task.judged(whole, name), whole, began)
+        row = _row("relaxed", weight, M, part.judged(whole, name), whole, began)
         rows.append({**row, "gap": (upper - lower) / upper if upper > 0 else None})
     began = time.process_time()
     try:
@@ -167,7 +177,7 @@ def _selected(task: Task, name: str, weight: float, M: int, k: int | None) -> li
     except MipfsError:
         return rows
     fitted = _on(data, data.columns_of(chosen.selected), name, C, k)
-    return [*rows, _row("fgm", weight, M, task.judged(fitted, name), fitted, began)]
+    return [*rows, _row("fgm", weight, M, part.judged(fitted, name), fitted, began)]
 
 
 def _on(data: Instance, ids: Integers, name: str, C: float, k: int | None) -> Linear:

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading, markdown, pictures
+from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.plumbing import output_file
@@ -72,6 +73,10 @@ class Found(Reported):
         if claims:
             head += [Heading("Claims"), Table(["claim", "verdict", "measured"], claims, left=3)]
         return [*head, *self.study.report(self.good)]
+
+    def shown(self) -> list[Block]:
+        """The report as a page shows it."""
+        return paged(self.blocks())
 
     def _facts(self) -> list[tuple[str, str]]:
         """What was run, and on what."""
@@ -153,7 +158,7 @@ def run(
     skipped: dict[str, int] = {}
     left: list[Unit] = []
     for unit in asked:
-        why = sets.missing(unit.needs) if unit.needs and unit.key not in done else ""
+        why = _lacking(unit) if unit.key not in done else ""
         if why:
             skipped[why] = skipped.get(why, 0) + 1
         elif unit.key not in done:
@@ -173,6 +178,13 @@ def run(
     lines = [done[unit.key] for unit in every if unit.key in done]
     reached = sum(unit.key in done for unit in asked)
     return Found(study, lines, len(asked), reached, len(every), skipped, interrupted)
+
+
+def _lacking(unit: Unit) -> str:
+    """Why a unit cannot be measured here; empty where it can."""
+    if unit.package and find_spec(unit.package) is None:
+        return f"{unit.package} is not installed"
+    return sets.missing(unit.needs) if unit.needs else ""
 
 
 def check_folder(folder: Path) -> None:

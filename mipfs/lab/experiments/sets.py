@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -26,6 +30,12 @@ def missing(name: str) -> str:
     if not folder:
         return f"{VARIABLE} is unset"
     return "" if (Path(folder) / name).is_dir() else f"{name} is not below {VARIABLE}"
+
+
+def labels(name: str) -> npt.NDArray[Any]:
+    """The original labels of a set of several classes."""
+    found: npt.NDArray[Any] = np.load(Path(os.environ[VARIABLE]) / name / "labels.npy", allow_pickle=False)
+    return found
 
 
 @lru_cache(maxsize=2)

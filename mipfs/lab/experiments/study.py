@@ -21,11 +21,13 @@ class Unit:
     params : mapping of str to a number or a word
     quick : bool, whether it belongs to the small subset that ``--quick`` runs
     needs : str, a data set below the folder of MIPFS_DATA that it reads; empty where it reads none
+    package : str, a package that is no dependency of this one and that it calls; empty where it calls none
     """
 
     params: Mapping[str, Any]
     quick: bool = False
     needs: str = ""
+    package: str = ""
 
     @property
     def key(self) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,18 +16,22 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 import mipfs
+from mipfs.atoms.groups import Groups
 from mipfs.errors import DataError, UsageError
+from mipfs.generators import tan_2014_groups
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.experiments import STUDIES, get_study, index
+from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, tan2014
 from mipfs.lab.experiments.choosers import CHOOSERS, tried
 from mipfs.lab.experiments.document import markdown, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
+from mipfs.lab.experiments.exactness_report import at_the_same
 from mipfs.lab.experiments.fits import driven, error, f1, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
 from mipfs.lab.experiments.store import Store, as_csv, plain
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
+from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Table
 
 INSTANCES = Path(__file__).parents[3] / "instances"
@@ -232,3 +238,83 @@ def test_the_quick_subset_of_every_study_runs(name: str, tmp_path: Path) -> None
     assert len(found.good) == len(found.rows)
     found.save(tmp_path)
     assert (tmp_path / PAGE).stat().st_size > 500
+
+
+def test_a_peer_that_is_not_installed_is_left_out_with_its_name(tmp_path: Path) -> None:
+    units = [Unit({"k": 0}), Unit({"k": 1}, package="no_such_package")]
+    study = Study("few", "Few", "nobody", "All of it.", lambda: units, lambda _: [{"a": 1}], lambda _: [])
+    found = run(study, tmp_path)
+    assert (found.reached, found.skipped) == (1, {"no_such_package is not installed": 1})
+
+
+def test_abess_chooses_columns_that_vary(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LogisticRegression:
+        """In place of abess's: the last columns."""
+
+        def __init__(self, support_size: int) -> None:
+            self.M = support_size
+
+        def fit(self, X: Array, y: Array) -> LogisticRegression:
+            assert np.ptp(X, axis=0).min() > 0
+            assert set(y) == {0, 1}
+            self.coef_ = np.where(np.arange(X.shape[1]) >= X.shape[1] - self.M, 1.0, 0.0)
+            return self
+
+    module = SimpleNamespace(LogisticRegression=LogisticRegression)
+    monkeypatch.setitem(sys.modules, "abess", SimpleNamespace(linear=module))
+    monkeypatch.setitem(sys.modules, "abess.linear", module)
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    X[:, 2] = 1.0
+    data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] > 0, 1.0, -1.0))
+    found = tried("abess", data, [1, 2], [0.1, 1.0], 0)
+    assert set(found) == {(1, 0.1), (1, 1.0), (2, 0.1), (2, 1.0)}
+    assert [found[M, 1.0][0].tolist() for M in (1, 2)] == [[3], [1, 3]]
+
+
+def test_a_peer_is_compared_at_the_place_of_the_exact_method() -> None:
+    place = {"data": "a", "fold": 0, "M": 2, "C": 0.1}
+    exact = {**place, "kind": "same", "method": "exact", "objective": 2.0, "excess": 0.0}
+    peer = [
+        {**place, "M": M, "kind": "every", "method": "abess", "objective": value} for M, value in ((1, 5.0), (2, 3.0))
+    ]
+    found = at_the_same([exact, *peer])
+    assert [(row["method"], row["M"], row["excess"]) for row in found] == [("exact", 2, 0.0), ("abess", 2, 0.5)]
+
+
+def test_what_a_shop_sells_within_a_budget() -> None:
+    data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
+    price = prices.prices(30, 1)
+    assert price.min() >= 1.0
+    assert price.max() <= prices.DEAREST
+    assert (price == np.round(price)).all()
+    shop = prices.Shop(data, price)
+    budget = float(np.sort(price)[:4].sum())
+    reached = {}
+    for name, choice in prices.CHOICES.items():
+        ids, facts = choice(shop, budget)
+        assert price[ids].sum() <= budget
+        assert np.unique(ids).size == ids.size
+        reached[name] = objective(data, plain_svm(data, ids, prices.C, True, "hinge"), prices.C)
+        assert facts.get("proven", True)
+    assert reached["exact"] <= min(reached.values()) * (1 + 1e-4)
+    assert shop.affordable([2, 0, 1], float(price[2])).tolist() == [2]
+
+
+def test_the_weight_of_a_class_is_chosen_by_the_others() -> None:
+    def row(k: int, weight: float, value: float) -> Row:
+        return {"kind": "all", "M": 50, "class": k, "weight": weight, "recall": value}
+
+    rows = [row(0, 1.0, 0.1), row(0, 10.0, 0.9), row(1, 1.0, 0.8), row(1, 10.0, 0.2)]
+    assert recall.weight_of(rows, "all", None, 0) == 1.0  # class 1's best
+    assert {k: one["recall"] for k, one in recall.chosen(rows, "all", None).items()} == {0: 0.1, 1: 0.2}
+
+
+def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None:
+    drawn = tan_2014_groups(120, 60, 2, 0, n_test=10)
+    data = mipfs.Instance.from_arrays(*(np.asarray(part, dtype=float) for part in drawn["train"]))
+    problem = mipfs.Problem(data, loss="logistic", bias=False, atoms=Groups(data, drawn["groups"]), M=2, C=1.0)
+    result = fits.solved(problem, "kelley", gap=1e-4)
+    found = tan2014.relaxed(data, result)
+    assert (np.diff(found.ids) > 0).all()
+    assert found.ids.size % 10 == 0
+    assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])

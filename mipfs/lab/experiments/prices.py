@@ -1,0 +1,309 @@
+"""Error against the price of the features: what an exact budget buys, against greedy choices and against counting."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.data.instance import Row as Inequality
+from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.experiments import sets
+from mipfs.lab.experiments.document import Heading
+from mipfs.lab.experiments.fits import error, f1, objective, solved
+from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.tables import (
+    compared,
+    curves,
+    difference,
+    grouped,
+    mean,
+    pairs,
+    percent,
+    shown,
+    sign_test,
+    standard_error,
+    values,
+)
+from mipfs.lab.studies.folds import Fold, fold
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
+from mipfs.report.blocks import Block, Table
+from mipfs.selection.rows import Rows
+
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Budgets, as shares of the price of all features."""
+C, NODES, FOLDS, SEED = 1.0, 3000, 5, 1
+DEAREST = 100.0
+COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+"""Values of M of the one who counts."""
+CELL = ("data", "draw", "fold", "share")
+METHODS = ("exact", "fgm", "greedy", "elimination", "counted", "cheapest")
+ENOUGH = 5
+
+DESIGN = (
+    "The shared sets of at most 60 features, five folds, two draws of prices: no set has prices of its own, so that "
+    f"these are made, whole numbers from 1 to {DEAREST:g} whose logarithms are uniform. Budgets are shares of the "
+    f"price of all features. Whatever chooses, the classifier is the hinge SVM on the choice, C = {C:g}, free "
+    f"intercept. `exact` is branch and bound with the budget as a row (at most {NODES} nodes); `fgm` the relaxation "
+    "with the same row, squared hinge, rounded; `greedy` adds the affordable feature of the steepest gradient squared "
+    "per price; `elimination` drops the least w² per price until the rest is affordable, and fills up by the last ones "
+    "that were dropped; `counted` is blind to prices until the end: the best support of M features, for the largest M "
+    "whose support is affordable; `cheapest` takes features by ascending price."
+)
+
+
+def units() -> list[Unit]:
+    """Fold by fold, set by set, of a draw of prices and then of the next."""
+    quick = {("heart_statlog", 1, 0)}
+    return [
+        Unit({"data": name, "draw": draw, "fold": k}, (name, draw, k) in quick, needs=name)
+        for draw in (1, 2)
+        for k in range(FOLDS)
+        for name in sets.SMALL[:7]
+    ]
+
+
+def prices(p: int, draw: int) -> Array:
+    """Whole numbers from 1 to `DEAREST`, log-uniform."""
+    return np.round(DEAREST ** np.random.default_rng([draw, p]).random(p))
+
+
+@dataclass(frozen=True, eq=False)
+class Shop:
+    """Training rows, and what their features cost."""
+
+    data: Instance
+    price: Array
+
+    def affordable(self, order: Sequence[int] | Integers, budget: float) -> Integers:
+        """Features in an order, without those that do not fit any more."""
+        found, left = [], budget
+        for j in order:
+            if self.price[j] <= left:
+                found.append(int(j))
+                left -= self.price[j]
+        return np.array(sorted(found), dtype=np.int64)
+
+    @cached_property
+    def dropped(self) -> Integers:
+        """Features from the one that elimination keeps longest to the one that it drops first."""
+        left, order = np.arange(self.price.size), []
+        while left.size:
+            w = plain_svm(self.data, left, C, True, "hinge")
+            worth = np.zeros(self.price.size)
+            worth[w.ids] = (w.w * self.data.scale[w.ids]) ** 2
+            least = left[int(np.argmin(worth[left] / self.price[left]))]
+            order.append(int(least))
+            left = left[left != least]
+        return np.array(order[::-1])
+
+    @cached_property
+    def counted(self) -> list[Integers]:
+        """The best supports of M features, whatever they cost."""
+        found = []
+        for M in COUNTS:
+            if self.price.size > M:
+                result = solved(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES)
+                found.append(np.sort(self.data.columns_of(result.selected)))
+        return found
+
+    def row(self, budget: float) -> Rows:
+        """The budget as a row over the features."""
+        names = self.data.feature_names
+        terms = dict(zip(names, self.price.tolist(), strict=True))
+        return Rows.of([Inequality("budget", terms, -math.inf, budget)], {name: j for j, name in enumerate(names)})
+
+
+Chosen = tuple[Integers, dict[str, Any]]
+
+
+def _exact(shop: Shop, budget: float) -> Chosen:
+    problem = Problem(shop.data, C=C, rows=shop.row(budget), cardinality=False)
+    result = solved(problem, "branch", iteration_limit=NODES)
+    facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap}
+    return np.sort(shop.data.columns_of(result.selected)), facts
+
+
+def _relaxed(shop: Shop, budget: float) -> Chosen:
+    problem = Problem(shop.data, loss="squared-hinge", C=C, rows=shop.row(budget), cardinality=False)
+    return np.sort(shop.data.columns_of(solved(problem, "kelley", gap=1e-3).selected)), {}
+
+
+def _greedy(shop: Shop, budget: float) -> Chosen:
+    data, ids, left = shop.data, np.empty(0, dtype=np.int64), budget
+    solver = get_loss("hinge").Solver(data, C * data.sample_weight, True)
+    while True:
+        steep = np.square(data.block().pull(solver.solve(ids, tol=1e-6).alpha * data.y)) / shop.price
+        steep[ids] = -1.0
+        steep[shop.price > left] = -1.0
+        best = int(np.argmax(steep))
+        if steep[best] <= 0.0:
+            return ids, {}
+        ids, left = np.sort(np.append(ids, best)), left - shop.price[best]
+
+
+def _elimination(shop: Shop, budget: float) -> Chosen:
+    return shop.affordable(shop.dropped, budget), {}
+
+
+def _counted(shop: Shop, budget: float) -> Chosen:
+    fitting = [ids for ids in shop.counted if shop.price[ids].sum() <= budget]
+    return fitting[-1] if fitting else np.empty(0, dtype=np.int64), {}
+
+
+def _cheapest(shop: Shop, budget: float) -> Chosen:
+    return shop.affordable(np.argsort(shop.price, kind="stable"), budget), {}
+
+
+CHOICES: dict[str, Callable[[Shop, float], Chosen]] = {
+    "exact": _exact,
+    "fgm": _relaxed,
+    "greedy": _greedy,
+    "elimination": _elimination,
+    "counted": _counted,
+    "cheapest": _cheapest,
+}
+
+
+def measure(unit: Unit) -> list[Row]:
+    """Every method at every budget, on one fold."""
+    asked = unit.params
+    part = fold(sets.read(asked["data"]), FOLDS, SEED, asked["fold"])
+    shop = Shop(part.train, prices(part.train.n_features, asked["draw"]))
+    rows: list[Row] = []
+    for share in SHARES:
+        budget = max(math.floor(share * float(shop.price.sum())), float(shop.price.min()))
+        found = [_judged(part, shop, name, budget) for name in METHODS]
+        exact = found[0]["objective"]
+        rows += [{"share": share, **row, "excess": row["objective"] / exact - 1.0} for row in found]
+    return rows
+
+
+def _judged(part: Fold, shop: Shop, name: str, budget: float) -> Row:
+    """A method at a budget, on the test rows."""
+    began = time.process_time()
+    ids, facts = CHOICES[name](shop, budget)
+    spent = time.process_time() - began
+    fitted = plain_svm(part.train, ids, C, True, "hinge")
+    return {
+        "method": name,
+        "budget": budget,
+        "price": float(shop.price[ids].sum()),
+        "whole": float(shop.price.sum()),
+        "size": int(ids.size),
+        "error": error(fitted, part.X, part.y),
+        "f1": f1(fitted, part.X, part.y),
+        "objective": objective(part.train, fitted, C),
+        "proven": facts.get("proven"),
+        "gap": facts.get("gap"),
+        "seconds": spent,
+    }
+
+
+def report(rows: Sequence[Row]) -> list[Block]:
+    """Error against the budget, set by set and over all, and how far the others' objectives are above."""
+    found: list[Block] = [Heading("Error against the price of the features"), _by_share(rows), _totals(rows)]
+    labels = ("budget, share of the price of all features", "test error")
+    found.append(curves("Test error against the budget", rows, "share", "error", labels=labels, is_log=True))
+    found += [Heading("Set by set"), _by_set(rows)]
+    for (data,), some in grouped(rows, "data").items():
+        found.append(curves(f"{data}: test error", some, "share", "error", labels=labels, is_log=True, spread=False))
+    return found
+
+
+def _by_share(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (share,), some in sorted(grouped(rows, "share").items()):
+        exact = [row for row in some if row["method"] == "exact"]
+        cells = [percent(share, 0), f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"]
+        for method in METHODS:
+            mine = [row for row in some if row["method"] == method]
+            cells.append(f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})")
+        lines.append(cells)
+    title = "Mean test error in % over sets, draws and folds (in parentheses the number of features)"
+    return Table(["budget", "exact proven", *METHODS], lines, title)
+
+
+def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
+    """The mean errors of the exact method and of another one on every set and draw, over folds and budgets."""
+    found = []
+    for some in grouped(rows, "data", "draw").values():
+        both = pairs(some, "exact", other, "error", CELL)
+        found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
+    return found
+
+
+def _totals(rows: Sequence[Row]) -> Block:
+    lines = []
+    for method in METHODS[1:]:
+        mine = [row for row in rows if row["method"] == method]
+        less, more, equal = compared(by_set(rows, method))
+        cells = [method, percent(mean(mine, "excess"), 1), percent(max(values(mine, "excess")), 0)]
+        cells += [f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}"]
+        cells += [f"{100 * difference(by_set(rows, method)):+.2f}", f"{less} / {more} / {equal}"]
+        lines.append([*cells, f"{sign_test(less, more):.2g}", shown(mean(mine, "seconds"), "{:.2f}")])
+    head = ["method", "mean excess", "largest", "as good as exact", "exact's error less its, points"]
+    head += ["sets and draws: exact better / worse / equal", "sign test p", "CPU s"]
+    return Table(head, lines, "Excess: the training objective above that of the exact choice")
+
+
+def _by_set(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data, share), some in grouped(rows, "data", "share").items():
+        cells = [str(data), percent(share, 0), str(len(grouped(some, "draw", "fold")))]
+        for method in METHODS:
+            mine = [row for row in some if row["method"] == method]
+            cells.append(f"{100 * mean(mine, 'error'):.1f} ± {shown(100 * standard_error(mine, 'error'), '{:.1f}')}")
+        lines.append(cells)
+    return Table(["data", "budget", "folds", *METHODS], lines, "Mean test error in % ± one standard error")
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Whether an exact budget pays, and whether counting does as well."""
+    if len(grouped(rows, "data")) < ENOUGH:
+        return []
+    said = {
+        "greedy": "Under a budget of prices the exact choice has smaller test errors than gain per price (ours)",
+        "counted": "Whoever counts features where they have prices pays for it in test error (ours)",
+    }
+    return [_judgement(rows, method, words) for method, words in said.items()]
+
+
+def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
+    found = by_set(rows, method)
+    less, more, equal = compared(found)
+    strong = sign_test(less, more) < 0.05
+    exact = [row for row in rows if row["method"] == "exact"]
+    theirs = [row for row in rows if row["method"] == method]
+    gaps = []
+    for share in SHARES:
+        some = [row for row in rows if row["share"] == share]
+        gaps.append(f"{100 * difference(pairs(some, 'exact', method, 'error', CELL)):+.1f}")
+    measured = (
+        f"exact less {method}: {100 * difference(found):+.2f} points over budgets (at "
+        f"{', '.join(percent(share, 0) for share in SHARES)} of the whole price {', '.join(gaps)}), better on {less}, "
+        f"worse on {more}, equal on {equal} sets and draws of prices (p = {sign_test(less, more):.2g}); its objective "
+        f"is {percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"
+    )
+    verdict = "confirmed" if less > more and strong else "refuted" if more > less and strong else "not shown"
+    return Claim(said, verdict, measured)
+
+
+STUDY = Study(
+    "prices",
+    "Error against the price of the features",
+    "ours; the budget of Aytug 2015, section 2",
+    DESIGN,
+    units,
+    measure,
+    report,
+    claims,
+)

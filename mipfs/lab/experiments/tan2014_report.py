@@ -1,0 +1,158 @@
+"""The report of the study `tan-2014`: bias and recovery, products and functions, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mipfs.lab.experiments.document import Heading
+from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.tables import (
+    DASH,
+    compared,
+    curves,
+    difference,
+    grouped,
+    mean,
+    pairs,
+    shown,
+    sign_test,
+    standard_error,
+)
+from mipfs.report.blocks import Block, Table
+
+CELL = ("part", "kind", "p", "data", "B", "seed")
+ENOUGH = 8
+
+
+def report(rows: Sequence[Row]) -> list[Block]:
+    """Figures 2 to 6, 13 to 18, as tables, and the curves of the accuracy."""
+    blocks: list[Block] = []
+    made = [row for row in rows if row["part"] == "types"]
+    if made:
+        blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types(made)]
+        for (kind, p), some in grouped(made, "kind", "p").items():
+            drawn = [row for row in some if row["method"] != "all"]
+            title = f"Type {kind}, {p} features: accuracy against B"
+            blocks.append(curves(title, drawn, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
+    expanded = [row for row in rows if row["part"] == "expansions"]
+    if expanded:
+        blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions(expanded)]
+        for (data,), some in grouped(expanded, "data").items():
+            title = f"{data}: accuracy against B"
+            blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
+    groups = [row for row in rows if row["part"] == "groups"]
+    if groups:
+        blocks += [Heading("Groups (Figures 15 and 16)"), _types(groups)]
+        labels = ("B", "test accuracy")
+        blocks.append(curves("Groups: accuracy against B", groups, "B", "accuracy", labels=labels))
+    return blocks
+
+
+def _accuracy(rows: Sequence[Row]) -> str:
+    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * standard_error(rows, 'accuracy'), '{:.2f}')}"
+
+
+def _types(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (kind, p, B, method), some in grouped(rows, "kind", "p", "B", "method").items():
+        cells = [DASH if kind is None else f"{kind}, {p}", str(B), str(method), str(len(some))]
+        cells += [shown(mean(some, "size"), "{:.0f}"), shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some)]
+        lines.append([*cells, shown(mean(some, "rounds"), "{:.1f}"), shown(mean(some, "seconds"), "{:.2f}")])
+    head = ["type, features", "B", "method", "draws", "selected", "of which matter", "accuracy in %", "iterations"]
+    return Table([*head, "CPU s"], lines, left=3)
+
+
+def _expansions(rows: Sequence[Row]) -> Block:
+    lines = []
+    for (data, B, method), some in grouped(rows, "data", "B", "method").items():
+        cells = [
+            str(data),
+            str(B),
+            str(method),
+            str(len(some)),
+            _accuracy(some),
+            shown(mean(some, "products"), "{:.1f}"),
+        ]
+        lines.append([*cells, shown(mean(some, "seconds"), "{:.2f}")])
+    head = ["data", "B", "what is selected", "splits", "accuracy in %", "products among them", "CPU s"]
+    return Table(head, lines, left=3)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """FGM against the ℓ1-SVM, the bias, products, and groups."""
+    found = []
+    made = [row for row in rows if row["part"] == "types"]
+    if len(grouped(made, *CELL)) >= ENOUGH:
+        found += [_against_l1(made), _bias(made)]
+    expanded = [row for row in rows if row["part"] == "expansions"]
+    if len(grouped(expanded, *CELL)) >= ENOUGH:
+        found.append(_products(expanded))
+    groups = [row for row in rows if row["part"] == "groups"]
+    if len(grouped(groups, *CELL)) >= ENOUGH:
+        found.append(_groups(groups))
+    return found
+
+
+def _verdict(less: int, more: int) -> str:
+    """`less`: how often the paper's side is worse."""
+    strong = sign_test(less, more) < 0.05
+    return "confirmed" if more > less and strong else "refuted" if less > more and strong else "not shown"
+
+
+def _counts(rows: Sequence[Row], one: str, other: str) -> tuple[str, int, int]:
+    found = pairs(rows, one, other, "accuracy", CELL)
+    less, more, equal = compared(found)
+    points = 100 * difference(found)
+    text = (
+        f"better on {more}, worse on {less}, equal on {equal} (p = {sign_test(less, more):.2g}), {points:+.2f} points"
+    )
+    return text, less, more
+
+
+def _against_l1(rows: Sequence[Row]) -> Claim:
+    text, less, more = _counts(rows, "fgm", "l1")
+    mine, theirs = (mean([row for row in rows if row["method"] == m], "recovered") for m in ("fgm", "l1"))
+    same, _, _ = _counts(rows, "fgm unbias", "l1 unbias")
+    measured = (
+        f"FGM {text}, of {len(grouped(rows, *CELL))} draws and B; features that matter: {mine:.1f} against {theirs:.1f}"
+        f"; both refitted: FGM {same}"
+    )
+    said = "FGM is more accurate than the ℓ1-SVM with as many features, and recovers more (Tan 2014, Figures 2 and 3)"
+    return Claim(said, _verdict(less, more), measured)
+
+
+def _bias(rows: Sequence[Row]) -> Claim:
+    theirs, less, more = _counts(rows, "l1 unbias", "l1")
+    mine, _, _ = _counts(rows, "fgm unbias", "fgm")
+    biased = more > less and sign_test(less, more) < 0.05
+    gain = difference(pairs(rows, "fgm unbias", "fgm", "accuracy", CELL))
+    verdict = "confirmed" if biased and gain <= 0.005 else "refined" if biased else "refuted"
+    said = "The ℓ1-SVM is biased, a refit helps it; FGM does not need one (Tan 2014, Figure 4)"
+    return Claim(said, verdict, f"the ℓ1-SVM refitted: {theirs}; FGM refitted: {mine}")
+
+
+def _products(rows: Sequence[Row]) -> Claim:
+    parts, gains = [], []
+    for (data,), some in grouped(rows, "data").items():
+        found = pairs(some, "products", "features", "accuracy", CELL)
+        other = pairs(some, "functions", "features", "accuracy", CELL)
+        gains.append(difference(found))
+        parts.append(f"{data} {100 * difference(found):+.1f} (functions {100 * difference(other):+.1f})")
+    verdict = "confirmed" if min(gains) > 0 else "refined" if max(gains) > 0 else "refuted"
+    measured = f"points of accuracy at the same B, products less features: {', '.join(parts)}"
+    return Claim("Products improve images much, and do nothing elsewhere (Tan 2014, Figure 14)", verdict, measured)
+
+
+def _groups(rows: Sequence[Row]) -> Claim:
+    text, less, more = _counts(rows, "fgm", "group lasso")
+    refitted, _, _ = _counts(rows, "fgm unbias", "group lasso unbias")
+    hits = {m: mean([row for row in rows if row["method"] == m], "recovered") for m in ("fgm", "group lasso")}
+    size = float(np.mean([row["size"] for row in rows if row["method"] == "fgm"]))
+    measured = (
+        f"FGM {text}, with {size:.0f} groups on average; groups that matter: {hits['fgm']:.1f} against "
+        f"{hits['group lasso']:.1f}; both refitted: FGM {refitted}"
+    )
+    said = "FGM over groups is more accurate than the group lasso with as many groups (Tan 2014, Figure 15)"
+    return Claim(said, _verdict(less, more), measured)
