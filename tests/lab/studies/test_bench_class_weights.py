@@ -68,10 +68,26 @@ def test_wrong_ones_are_refused_in_one_line(given: Any) -> None:
 def test_those_of_the_description_hold_and_the_command_says_others(tmp_path: Path) -> None:
     X, y = raw()
     file = tmp_path / "d.csv"
-    lines = [",".join([*(f"{v:.6f}" for v in row), "bad" if one > 0 else "good"]) for row, one in zip(X, y, strict=True)]
+    lines = [
+        ",".join([*(f"{v:.6f}" for v in row), "bad" if one > 0 else "good"]) for row, one in zip(X, y, strict=True)
+    ]
     file.write_text("\n".join([",".join([*"abcdefgh", "label"]), *lines]) + "\n")
     (tmp_path / "d.toml").write_text("[data]\nclass_weight = { bad = 4.0, good = 0.5 }\n")
-    asked = ["bench", str(file), "--scale", "standard", "--methods", "rfe", "--M", "2", "--C", "1", "--folds", "3", "-q"]
+    asked = [
+        "bench",
+        str(file),
+        "--scale",
+        "standard",
+        "--methods",
+        "rfe",
+        "--M",
+        "2",
+        "--C",
+        "1",
+        "--folds",
+        "3",
+        "-q",
+    ]
 
     def run(name: str, *more: str) -> Any:
         out = tmp_path / f"{name}.json"
