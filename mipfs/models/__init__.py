@@ -48,7 +48,7 @@ __all__ = [
 _FILES = frozenset(entry.module for entry in table())
 
 
-_SOLVERS = {"pyomo.environ": "pyomo_solver"}
+_SOLVERS = {"pyomo.environ": "pyomo_solver", "cvxpy": "cvxpy_method"}
 """What of a modelling language finds this package by its name, a file here each, once that language is loaded."""
 
 
