@@ -78,6 +78,10 @@ class LabelError(DataError):
     """The labels do not stand where they are said to stand, or are not what they are said to be."""
 
 
+class StartWarning(UserWarning):
+    """Values of a model's variables that are no start for a run, and are left out; the message says why."""
+
+
 class CertificateWarning(UserWarning):
     """A saved result claims less than the run found, so that its certificate stays small."""
 

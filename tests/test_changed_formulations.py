@@ -240,7 +240,7 @@ def test_other_changes_are_refused_by_name() -> None:
             "parameter without a value": f.with_constraints([sigma[0] <= cp.Parameter()]),
             "not finite": f.with_constraints([np.array([np.inf, 1, 1, 1, 1]) @ sigma <= 1]),
             "the objective of .* was changed": dataclasses.replace(
-                f, cvxpy=cp.Problem(cp.Minimize(program.objective.expr + sigma[0]), program.constraints)
+                f, cvxpy=cp.Problem(cp.Minimize(2 * program.objective.expr), program.constraints)
             ),
             "was dropped": dataclasses.replace(f, cvxpy=cp.Problem(program.objective, program.constraints[1:])),
             "the problem of .* was changed": dataclasses.replace(f, problem=f.problem.replace(C=3.0)),

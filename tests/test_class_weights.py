@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mipfs.data.instance import Instance, Labels
 from mipfs.errors import DataError, UsageError
 from mipfs.result.result import Result
 from tests.certificate.trees import checked
+from tests.oracles import svm_value
 
 
 def rare(n: int = 80, p: int = 5, **given: Any) -> Instance:
@@ -135,3 +137,54 @@ def test_parts_of_a_problem_have_the_same_weights(given: Any) -> None:
         exact = mipfs.solve(problem)
         assert lower.bound <= exact.objective * (1 + 1e-9)
         assert mipfs.verify(lower, data).accepted
+
+
+NAMED = {"bad": 4.0, "good": 0.5}
+DECLARED: dict[str, dict[str, Any]] = {
+    "fsp_m": {"M": 2},
+    "fsp_lambda": {"lam": 0.5},
+    "qcqp_relaxation": {"M": 2},
+    "boolean_relaxation": {"M": 2},
+    "reduced_mkl": {"M": 2, "pool": [[0, 1], [2, 3], [0, 4]]},
+    "nmmkl": {"M": 2},
+    "qcqp_ssvm": {"M": 2},
+    "sdp_ssvm": {"M": 2},
+    "decomposed_sdp": {"M": 2},
+    "big_m": {"M": 2, "U": 20.0},
+    "plain_svm": {},
+    "onsvm": {},
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_declared_model_has_them_as_the_problem_does(name: str) -> None:
+    data = rare(40)
+    given = {"C": 0.3, **DECLARED[name]}
+    model = getattr(mipfs.models, name)(data, **given, class_weight=NAMED)
+    same = getattr(mipfs.models, name)(rare(40, sample_weight=by_sample(data, 0.5, 4.0)), **given)
+    assert mipfs.problem_of(model).class_weights == (0.5, 4.0)
+    np.testing.assert_array_equal(mipfs.problem_of(model).c_i, mipfs.problem_of(same).c_i)
+    if name.startswith("fsp"):
+        found, other = mipfs.solve(model), mipfs.solve(same)
+        assert found.selected == other.selected
+        assert found.objective == pytest.approx(other.objective, rel=1e-9)
+        assert found.params["class_weight"] == NAMED
+        plain = mipfs.solve(getattr(mipfs.models, name)(data, **given))
+        assert plain.objective != pytest.approx(found.objective, rel=1e-3)
+        best = min(
+            svm_value(data.X[:, S], data.y, 0.3 * by_sample(data, 0.5, 4.0), True, "hinge").upper
+            + 0.5 * len(S) * (name == "fsp_lambda")
+            for k in range(3 if name == "fsp_m" else 6)
+            for S in map(list, itertools.combinations(range(5), k))
+        )
+        assert found.objective == pytest.approx(best, rel=2e-4)
+    else:  # the program itself, by Clarabel
+        values = [one.cvxpy.solve(solver="CLARABEL") for one in (model, same)]
+        assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+def test_a_model_refuses_weights_of_another_kind() -> None:
+    with pytest.raises(UsageError, match="class_weight"):
+        mipfs.models.fsp_m(rare(), M=2, class_weight=3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="names 'ugly'"):
+        mipfs.models.nmmkl(rare(), M=2, class_weight={"ugly": 3.0})

@@ -71,6 +71,10 @@ def bench(
     ideal: Annotated[
         str | None, typer.Option("--ideal", metavar="NAMES", help="The features that matter, for the method svm-ideal.")
     ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option("--class-weight", metavar="W", help="balanced, yes:5,no:1, or none [default: the .toml's]."),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Processes.")] = 1,
     dask: Annotated[
         str | None, typer.Option("--dask", metavar="ADDRESS", help="Give the fits to a Dask scheduler instead.")
@@ -93,6 +97,7 @@ def bench(
 ) -> int:
     """Compare methods that select features by nested cross-validation."""
     from mipfs import readers
+    from mipfs.cli.options import parse_class_weight
     from mipfs.cli.output import check_page, check_target
     from mipfs.errors import UsageError
     from mipfs.lab.studies.bench import check_no_benchmark
@@ -118,6 +123,7 @@ def bench(
         "measure": measure,
         "beta": beta,
         "k": k,
+        "class_weight": None if class_weight is None else parse_class_weight(class_weight, "--class-weight "),
         "bias": False if no_bias else None,
         "time_limit": time_limit,
         "seed": seed,

@@ -116,7 +116,7 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier() or not value:
             raise UsageError(f"-p {text}: write KEY=VALUE, for example -p M=5")
-        parsed, kinds = (_class_weight(value), ()) if key == "class_weight" else _parse(value)
+        parsed, kinds = (parse_class_weight(value), ()) if key == "class_weight" else _parse(value)
         if key in _KINDS and _KINDS[key] not in kinds:
             raise UsageError(f"-p {text}: {key} must be {_KINDS[key]}")
         name = "lam" if key == "lambda" else key
@@ -126,8 +126,8 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
     return params
 
 
-def _class_weight(text: str) -> str | dict[str, float]:
-    """``balanced``, or ``label:weight,label:weight``."""
+def parse_class_weight(text: str, option: str = "-p class_weight=") -> str | dict[str, float]:
+    """``balanced``, ``none``, or ``label:weight,label:weight``; `option` is for the message."""
     if text == "balanced":
         return text
     if text == "none":
@@ -136,7 +136,7 @@ def _class_weight(text: str) -> str | dict[str, float]:
     for part in parse_names(text):
         label, colon, weight = part.rpartition(":")
         if not colon or not label or _NUMBER.fullmatch(weight.strip()) is None or label in found:
-            raise UsageError(f"-p class_weight={text}: write balanced, none, or weights such as yes:5,no:1")
+            raise UsageError(f"{option}{text}: write balanced, none, or weights such as yes:5,no:1")
         found[label] = float(weight)
     return found
 

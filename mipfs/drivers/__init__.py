@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +19,7 @@ from mipfs.capability import Capability, check
 from mipfs.drivers import master_state, tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
-from mipfs.errors import UsageError
+from mipfs.errors import StartWarning, UsageError
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import Seed, Within, declared
 from mipfs.plumbing.registry import module_of
@@ -67,6 +68,7 @@ def solve(
     *,
     callback: Callable[[Record], object] | None = None,
     start: Sequence[str] | None = None,
+    warm_start: bool = False,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     seed: Seed = 0,
@@ -89,6 +91,9 @@ def solve(
         Receives every iteration record; a true return value stops the run.
     start : sequence of str, optional
         A support to begin from.
+    warm_start : bool, default False
+        Begin from the values of the model's σ, or where it has none from its weights that are not 0. Values that are no
+        support which the rows allow are left out, with a `StartWarning`; no value makes the answer another.
     observers : iterable of callables that receive every iteration record
     verbose : bool, default False
         Print incumbent, bound and gap on standard error while the driver works, twice a second at most.
@@ -127,8 +132,12 @@ def solve(
     keeper = _keeper(checkpoint, checkpoint_every)
     if start is not None:
         options["start"] = start
+        if warm_start:
+            raise UsageError("start and warm_start both say where to begin; give one of them")
     asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
-    with _opened(model, driver, options, seed=seed, keeper=keeper, resume=resume, **asked) as session:
+    with _opened(
+        model, driver, options, seed=seed, keeper=keeper, resume=resume, warm_start=warm_start, **asked
+    ) as session:
         return session.finish()
 
 
@@ -197,15 +206,19 @@ def _opened(
     seed: int,
     keeper: Keeper | None = None,
     stepwise: bool = False,
+    warm_start: bool = False,
     **asked: Any,
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
-    problem = widened(model if isinstance(model, Problem) else _compile(model))
+    compiled = model if isinstance(model, Problem) else _compile(model)
+    problem = widened(compiled)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
     if "declare" in options and callable(options["declare"]):
         options["declare"] = unchanged(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
+    if warm_start:
+        options |= _begun(model, compiled, name, module)
     checked = _options(module, name, options, seed)
     _check_settings(asked["settings"], name, checked)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
@@ -223,6 +236,17 @@ def _opened(
     return Session(
         model, problem, name, module, checked, keeper=keeper, resume=state, why_no_state=why_no_state, **asked
     )
+
+
+def _begun(model: Any, problem: Problem, driver: str, module: ModuleType) -> dict[str, Any]:
+    """The option of a driver that begins from the values of a model; none where they are no start."""
+    from mipfs.formulation.start_values import support_of
+
+    found = support_of(model, problem)
+    if found is None or any(field.name == "start" for field in dataclasses.fields(module.Options)):
+        return {} if found is None else {"start": found}
+    warnings.warn(f"warm start: the driver {driver!r} takes no start; it is left out", StartWarning, stacklevel=2)
+    return {}
 
 
 def _check_settings(settings: DriverSettings | None, driver: str, options: Any) -> None:

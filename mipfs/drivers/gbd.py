@@ -65,6 +65,8 @@ class Options(Declared):
     pool : CutPool, optional
         Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
         not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
+    keep_cuts : bool, default False
+        Have the cuts at hand in the result, as arrays (`Result.cuts`).
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
@@ -85,6 +87,7 @@ class Options(Declared):
     validation: Instance | None = None
     patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
+    keep_cuts: bool = False
     pool_gap: Excess | None = None
     pool_size: Count | None = None
     master: Literal["tree", "milp"] = "tree"

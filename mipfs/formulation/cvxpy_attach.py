@@ -171,7 +171,7 @@ def built_of(formulation: Formulation) -> Built | None:
 
 
 def added(formulation: Formulation, built: Built) -> list[Any]:
-    """The constraints that were added since a formulation was declared.
+    """The constraints that were added since a formulation was declared; its objective is read apart.
 
     Raises
     ------
@@ -180,10 +180,6 @@ def added(formulation: Formulation, built: Built) -> list[Any]:
     """
     before = built.formulation
     program = formulation.cvxpy
-    kind, expression = built.objective
-    objective: Any = program.objective
-    if objective.args[0] is not expression or type(objective) is not kind:
-        raise RowError(f"the objective of {built.name} was changed; {_REMEDY}")
     for name in ("problem", "sigma", "solver", "lagrangian", "is_relaxation"):
         if getattr(formulation, name) is not getattr(before, name) and formulation is not before:
             if name in ("solver", "lagrangian", "is_relaxation") and _is_default(formulation, name):

@@ -7,7 +7,7 @@ What is affine in σ and in variables of the user's own is a row, wherever it wa
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from mipfs.data.bounds import WeightBounds, both
 from mipfs.data.names import unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
+from mipfs.formulation.cvxpy_objective import with_costs
 from mipfs.formulation.weight_ends import on_users_scale, with_bounds
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
@@ -76,8 +77,27 @@ def compile(formulation: Formulation) -> Problem:
     """
     read = read_added(formulation)
     problem = with_bounds(formulation.problem, read.bounds, "w")
+    built = None if formulation.cvxpy is None else built_of(formulation)
+    if built is not None:
+        problem = with_costs(formulation, built, problem)
     assert problem.rows is not None
     return problem if not len(read.rows) else problem.replace(rows=problem.rows.stack(read.rows))
+
+
+def read_affine(expression: Any, sigma: Any, said: str) -> tuple[Array, float]:
+    """The coefficients (count,) of σ in a scalar that is affine in σ alone, and its constant.
+
+    Raises
+    ------
+    RowError
+        One of them is not finite.
+    """
+    with _EVALUATING, np.errstate(over="ignore", invalid="ignore"):
+        matrix, constant = _entries(expression, {sigma.id: 0}, sigma.size)
+    row = matrix.toarray().ravel()
+    if not (np.all(np.isfinite(row)) and np.all(np.isfinite(constant))):
+        raise RowError(f"{said} has a coefficient that is not finite")
+    return row, float(constant[0])
 
 
 def read_added(formulation: Formulation) -> Read:
@@ -253,32 +273,11 @@ class _Reader:
             self.size += v.size
 
     def linear(self, one: Any) -> tuple[Any, Array]:
-        """Matrix (m, columns so far) and constant (m,) of an affine expression."""
-        variables = one.variables()
-        expression = one.expr
-        before = [v._value for v in variables]
-        try:
-            for v in variables:
-                v._value = np.zeros(v.shape)
-            with _plain(variables):
-                constant = np.asarray(_dense(expression.value), dtype=float).ravel(order="F")
-                gradient = expression.grad if variables else {}
-        finally:
-            for v, value in zip(variables, before, strict=True):
-                v._value = value
-        rows: list[Any] = []
-        columns: list[Any] = []
-        data: list[Any] = []
-        for v, part in gradient.items():
-            entries = sparse.coo_array(sparse.csc_array(np.atleast_2d(part) if not sparse.issparse(part) else part))
-            rows.append(entries.coords[1])
-            columns.append(entries.coords[0] + self.places[v.id])
-            data.append(entries.data)
-        index = (np.concatenate([np.empty(0, int), *rows]), np.concatenate([np.empty(0, int), *columns]))
-        values = np.concatenate([np.empty(0), *data])
-        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(constant))):
+        """Matrix (m, columns so far) and constant (m,) of an affine constraint."""
+        matrix, constant = _entries(one.expr, self.places, self.size)
+        if not (np.all(np.isfinite(matrix.data)) and np.all(np.isfinite(constant))):
             raise RowError(f"the constraint {text_of(one)!r} has a coefficient or a bound that is not finite")
-        return sparse.csr_array((values, index), shape=(constant.size, self.size)), constant
+        return matrix, constant
 
     def _wide(self, matrix: Any) -> Any:
         return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], self.size))
@@ -298,6 +297,31 @@ class _Reader:
             return Extras(), ()
         lb, ub, integer = (np.concatenate(side) for side in zip(*bounds, strict=True))
         return Extras(tuple(names), lb, ub, integer), tuple(entries)
+
+
+def _entries(expression: Any, places: Mapping[int, int], size: int) -> tuple[Any, Array]:
+    """Matrix (m, size) and constant (m,) of an affine expression; `places` are the first columns of its variables."""
+    variables = expression.variables()
+    before = [v._value for v in variables]
+    try:
+        for v in variables:
+            v._value = np.zeros(v.shape)
+        with _plain(variables):
+            constant = np.asarray(_dense(expression.value), dtype=float).ravel(order="F")
+            gradient = expression.grad if variables else {}
+    finally:
+        for v, value in zip(variables, before, strict=True):
+            v._value = value
+    rows: list[Any] = []
+    columns: list[Any] = []
+    data: list[Any] = []
+    for v, part in gradient.items():
+        entries = sparse.coo_array(sparse.csc_array(np.atleast_2d(part) if not sparse.issparse(part) else part))
+        rows.append(entries.coords[1])
+        columns.append(entries.coords[0] + places[v.id])
+        data.append(entries.data)
+    index = (np.concatenate([np.empty(0, int), *rows]), np.concatenate([np.empty(0, int), *columns]))
+    return sparse.csr_array((np.concatenate([np.empty(0), *data]), index), shape=(constant.size, size)), constant
 
 
 class _plain:

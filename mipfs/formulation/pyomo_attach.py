@@ -1,6 +1,7 @@
 """The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built.
 
-Bounds on the weights, and weights that are fixed at 0, are no change: they are read (`pyomo_weights.py`).
+Bounds on the weights, and weights that are fixed at 0, are no change: they are read (`pyomo_weights.py`), and so is the
+objective (`pyomo_objective.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from mipfs.problem import Problem
 _NAMES = ("Param", "Set", "RangeSet", "Expression", "Suffix", "BuildCheck", "BuildAction", "ExternalFunction")
 PASSIVE = frozenset(getattr(pyo, name) for name in _NAMES)
 """Kinds of components that hold data or names only: they may stand anywhere in a model."""
+TRANSFORM = "write it as linear rows by pyo.TransformationFactory('gdp.bigm').apply_to(model.select) (or 'gdp.hull')"
+"""What is said of a disjunction."""
 
 
 @dataclass(eq=False)
@@ -29,13 +32,15 @@ class Attached:
     origins: dict[Any, tuple[Any, str, str]]
     outside: dict[str, dict[Any, tuple[Any, ...]]] = field(default_factory=dict)
     weights: Any = None
+    goal: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
         # A clone of the model shares the immutable problem; the expressions are the clone's own.
         sigma = copy.deepcopy(self.sigma, memo)
         origins = copy.deepcopy(self.origins, memo)
         weights = copy.deepcopy(self.weights, memo)
-        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo), weights)
+        goal = copy.deepcopy(self.goal, memo)
+        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo), weights, goal)
 
 
 def attach(model: Any, problem: Problem, weights: Any = None) -> None:
@@ -53,7 +58,9 @@ def attach(model: Any, problem: Problem, weights: Any = None) -> None:
     if model.select.component("rows") is not None and problem.rows is not None:
         built = zip(model.select.rows.items(), problem.rows.names, problem.rows.origins, strict=True)
         origins = {key: (con.expr, name, origin) for (key, con), name, origin in built}
-    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model), weights)
+    goals = [one.expr for one in model.component_data_objects(pyo.Objective, active=True)]
+    goal = goals[0] if len(goals) == 1 else None
+    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model), weights, goal)
 
 
 def seen_again(model: Any) -> None:
@@ -75,9 +82,8 @@ def _outside(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
     for component in _components(model):
         if component.ctype is pyo.Var:
             state[component.name] = {k: (v.domain, v.lb, v.ub, v.fixed) for k, v in component.items()}
-        elif component.ctype in (pyo.Constraint, pyo.Objective):
-            sense = {k: getattr(c, "sense", None) for k, c in component.items()}
-            state[component.name] = {k: (c.expr, c.active, sense[k]) for k, c in component.items()}
+        elif component.ctype is pyo.Constraint:
+            state[component.name] = {k: (c.expr, c.active) for k, c in component.items()}
         else:
             state[component.name] = {None: (component.ctype, getattr(component, "active", True))}
     return state
@@ -88,7 +94,7 @@ def _components(model: Any) -> Iterator[Any]:
         if block is model.component("select") or is_under(block, model.component("select")):
             continue
         for component in block.component_objects(descend_into=False):
-            if component.ctype not in PASSIVE:
+            if component.ctype not in PASSIVE and component.ctype is not pyo.Objective:
                 yield component
 
 
@@ -103,7 +109,12 @@ def refuse_changes(model: Any, attached: Attached) -> None:
     before = attached.outside
     for name in now:
         if name not in before:
-            raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select")
+            hint = (
+                f"; {TRANSFORM}"
+                if any("Disjunct" in getattr(one[0], "__name__", "") for one in now[name].values())
+                else ""
+            )
+            raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select{hint}")
     weights = None if attached.weights is None else attached.weights.name
     if weights is not None and model.find_component(weights) is not attached.weights:
         raise RowError(f"{weights} is not the one that was built; only what stands under model.select may be changed")

@@ -18,7 +18,8 @@ from pyomo.repn import generate_standard_repn
 from scipy import sparse
 
 from mipfs.errors import RowError
-from mipfs.formulation.pyomo_attach import PASSIVE, Attached, is_under, refuse_changes
+from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, Attached, is_under, refuse_changes
+from mipfs.formulation.pyomo_objective import with_costs
 from mipfs.formulation.pyomo_weights import bounds_of
 from mipfs.formulation.weight_ends import with_bounds
 from mipfs.problem import Problem
@@ -27,7 +28,7 @@ from mipfs.selection.selection import Extras, Rows
 INTEGRALITY = 1e-6
 """How far from 0 or 1 a fixed binary may be: general solvers return such values."""
 
-_HONOURED = PASSIVE | {pyo.Var, pyo.Constraint, pyo.Block}
+_HONOURED = PASSIVE | {pyo.Var, pyo.Constraint, pyo.Block, pyo.Objective}
 
 
 def compile(model: Any) -> Problem:
@@ -56,7 +57,7 @@ def compile(model: Any) -> Problem:
     M = compiler.M
     names = problem.atoms.names
     bounds = bounds_of(compiler.attached)
-    return with_bounds(problem, bounds, "svm.w").replace(
+    return with_bounds(with_costs(model, compiler.attached, problem), bounds, "svm.w").replace(
         rows=compiler.rows(),
         M=M,
         cardinality=M is not None,
@@ -115,7 +116,8 @@ class _Compiler:
         for component in self.select.component_objects(active=True, descend_into=True):
             if component.ctype not in _HONOURED:
                 kind = component.ctype.__name__
-                raise RowError(f"{component.name} ({kind}) cannot be honoured; select is for linear rows and variables")
+                hint = TRANSFORM if kind in ("Disjunct", "Disjunction") else "select is for linear rows and variables"
+                raise RowError(f"{component.name} ({kind}) cannot be honoured; {hint}")
         for con in self.select.component_data_objects(pyo.Constraint, active=True, descend_into=True):
             terms, lb, ub = self._linear(con)
             cardinality = self._as_cardinality(con, terms, lb, ub)

@@ -22,29 +22,35 @@ def load(model: Any, point: Point) -> None:
     model : Pyomo model with an attached problem
     point : Point, on the scale of its data; its extra variables in the order of `pyomo_rows.compile`
     """
-    _put(model.select.sigma.values(), point.sigma.round())
+    for variable, value in values_of(model, point):
+        variable.set_value(value, skip_validation=True)
+
+
+def values_of(model: Any, point: Point) -> list[tuple[Any, float]]:
+    """The variables that `load` gives a value, with it."""
+    found = list(zip(model.select.sigma.values(), point.sigma.round(), strict=True))
     if model.component("svm") is not None:  # RMP has none
-        _load_svm(model.svm, model._mipfs.problem, point)
+        found += _of_svm(model.svm, model._mipfs.problem, point)
     extras = read(model).extras
-    known = [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
-    _put([variable for variable, _ in known], [value for _, value in known])
+    found += [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
+    return [(variable, float(value)) for variable, value in found if not variable.fixed]
 
 
-def _load_svm(svm: Any, problem: Problem, point: Point) -> None:
+def _of_svm(svm: Any, problem: Problem, point: Point) -> Iterator[tuple[Any, float]]:
     slacks = point.slacks(problem.loss)
-    _put(svm.w.values(), _between_ends(svm.w.values(), point.v))
-    _put(svm.t.values(), point.t)
-    _put(svm.xi.values(), slacks)
-    more: tuple[tuple[str, Any], ...] = (
+    values: tuple[tuple[str, Any], ...] = (
+        ("w", _between_ends(svm.w.values(), point.v)),
+        ("t", point.t),
+        ("xi", slacks),
         ("b", [point.b]),
         ("offset", [point.b - float(problem.data.center @ point.w)]),
         ("rho", [point.rho]),
         ("ell", np.logaddexp(0.0, slacks)),
     )
-    for name, value in more:
+    for name, several in values:
         component = svm.component(name)
         if component is not None and component.ctype is pyo.Var:  # without a bias b is a parameter
-            _put(component.values(), value)
+            yield from zip(component.values(), several, strict=True)
 
 
 def _between_ends(variables: Iterable[Any], values: Iterable[float]) -> Iterator[float]:
@@ -52,9 +58,3 @@ def _between_ends(variables: Iterable[Any], values: Iterable[float]) -> Iterator
     for variable, value in zip(variables, values, strict=True):
         low, high = (float(end) if end is not None else none for end, none in zip(variable.bounds, FREE, strict=True))
         yield min(max(float(value), low), high)
-
-
-def _put(variables: Iterable[Any], values: Iterable[Any]) -> None:
-    for variable, value in zip(variables, values, strict=True):
-        if not variable.fixed:
-            variable.set_value(float(value), skip_validation=True)

@@ -48,6 +48,16 @@ __all__ = [
 _FILES = frozenset(entry.module for entry in table())
 
 
+_SOLVERS = {"pyomo.environ": "pyomo_solver", "cvxpy": "cvxpy_method"}
+"""What of a modelling language finds this package by its name, a file here each, once that language is loaded."""
+
+
+def _register() -> None:
+    for language, name in _SOLVERS.items():
+        if language in sys.modules:
+            import_module(f"{__name__}.{name}")
+
+
 class _Callable(ModuleType):
     """The module of a formulation; calling it builds the formulation."""
 
@@ -66,9 +76,12 @@ class _Package(ModuleType):
         if name in _FILES and isinstance(value, ModuleType):
             value.__class__ = _Callable
         super().__setattr__(name, value)
+        if isinstance(value, ModuleType) and name not in _SOLVERS.values():
+            _register()
 
 
 sys.modules[__name__].__class__ = _Package
+_register()
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from functools import partial
 
 import numpy as np
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
@@ -45,9 +46,10 @@ def problem(
     C: float = 1.0,
     loss: str = "hinge",
     bias: bool = True,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="big-m")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="big-m", class_weight=class_weight)
 
 
 def implied_bounds(problem: Problem, U: float | None = None) -> Array:
@@ -126,6 +128,7 @@ def build(
     bias: bool = True,
     U: float | None = None,
     binary: bool = False,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare big-M of `data` in CVXPY.
 
@@ -144,6 +147,8 @@ def build(
         Value of a classifier that satisfies the rows, for smaller bounds W; by default one is computed.
     binary : bool, default False
         Keep σ binary: then it is (P) itself, for a solver of mixed-integer programs.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -156,4 +161,4 @@ def build(
     UsageError
         A parameter out of range, rows that no selection satisfies, or data too large for an algebraic model.
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias), U, binary)
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight), U, binary)

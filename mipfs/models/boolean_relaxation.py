@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, polytope
@@ -36,6 +37,7 @@ def problem(
     margin: str = "unit",
     atoms: Any = None,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     return Problem(
@@ -48,6 +50,7 @@ def problem(
         atoms=atoms,
         formulation="boolean",
         weight_bounds=weight_bounds,
+        class_weight=class_weight,
     )
 
 
@@ -93,6 +96,7 @@ def build(
     bias: bool = False,
     margin: str = "unit",
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare the Boolean relaxation of `data` in CVXPY.
 
@@ -111,6 +115,8 @@ def build(
         Bounds on the weights, as in `mipfs.Problem`.
     margin : {"unit", "rho"}
         In which form drivers report the values, see above.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -124,4 +130,8 @@ def build(
 
     Source: Tan 2014, (5).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds))
+    return declare(
+        problem(
+            data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds, class_weight=class_weight
+        )
+    )

@@ -22,6 +22,7 @@ times faster. The same holds with the complement v = 1 − σ and w_j v_j = 0 in
 
 from __future__ import annotations
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of, polytope
@@ -34,9 +35,17 @@ MAX_FEATURES = 500
 """A few seconds, most of them CVXPY's."""
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="decomposed-sdp")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="decomposed-sdp", class_weight=class_weight)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -68,7 +77,13 @@ def declare(problem: Problem) -> Formulation:
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare the decomposed semidefinite relaxation of `data` in CVXPY.
 
@@ -83,6 +98,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -96,4 +113,4 @@ def build(
 
     Source: Bomze, D'Onofrio, Palagi and Peng 2025 (European Journal of Operational Research; arXiv 2404.10099).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight))

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -34,10 +35,19 @@ def problem(
     bias: bool = True,
     atoms: Any = None,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     return Problem(
-        data, loss=loss, bias=bias, C=C, lam=lam, atoms=atoms, formulation="fsp-lambda", weight_bounds=weight_bounds
+        data,
+        loss=loss,
+        bias=bias,
+        C=C,
+        lam=lam,
+        atoms=atoms,
+        formulation="fsp-lambda",
+        weight_bounds=weight_bounds,
+        class_weight=class_weight,
     )
 
 
@@ -50,6 +60,7 @@ def build(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Any:
     """Declare FSP-λ of `data` in Pyomo.
 
@@ -68,6 +79,8 @@ def build(
         Whether b is free; without it f(x) = w'x.
     weight_bounds : mapping of feature name to (lower, upper), optional
         Bounds on the weights, as in `mipfs.Problem`.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -83,4 +96,7 @@ def build(
     """
     from mipfs.models.perspective import perspective
 
-    return perspective(problem(data, lam=lam, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds), name="FSP-λ")
+    return perspective(
+        problem(data, lam=lam, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds, class_weight=class_weight),
+        name="FSP-λ",
+    )

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
@@ -35,11 +36,22 @@ def problem(
     bias: bool = True,
     atoms: Any = None,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     if M is None and data.select.M is None:
         raise UsageError("fsp-m needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, atoms=atoms, formulation="fsp-m", weight_bounds=weight_bounds)
+    return Problem(
+        data,
+        loss=loss,
+        bias=bias,
+        M=M,
+        C=C,
+        atoms=atoms,
+        formulation="fsp-m",
+        weight_bounds=weight_bounds,
+        class_weight=class_weight,
+    )
 
 
 @declared
@@ -51,6 +63,7 @@ def build(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Any:
     """Declare FSP-M of `data` in Pyomo.
 
@@ -68,6 +81,8 @@ def build(
         Whether b is free; without it f(x) = w'x.
     weight_bounds : mapping of feature name to (lower, upper), optional
         Bounds on the weights, as in `mipfs.Problem`.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -84,4 +99,7 @@ def build(
     """
     from mipfs.models.perspective import perspective
 
-    return perspective(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds), name="FSP-M")
+    return perspective(
+        problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds, class_weight=class_weight),
+        name="FSP-M",
+    )

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import cp, design_of, dual_of
@@ -31,9 +32,17 @@ from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="nmmkl")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="nmmkl", class_weight=class_weight)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -105,7 +114,13 @@ def _two_sided(lb: Array, ub: Array) -> tuple[Any, Any]:
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare NMMKL of `data` in CVXPY.
 
@@ -120,6 +135,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free, which adds yᵀα = 0.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -133,4 +150,4 @@ def build(
 
     Source: Xu et al. 2009 (NMMKL), as described in Tan 2010, section 1; the rows are ours.
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight))

@@ -10,6 +10,7 @@ classifier to compare with.
 
 from __future__ import annotations
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
@@ -19,9 +20,17 @@ from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="onsvm")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="onsvm", class_weight=class_weight)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -44,7 +53,13 @@ def declare(problem: Problem) -> Formulation:
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare ONSVM of `data` in CVXPY.
 
@@ -58,6 +73,8 @@ def build(
     loss : {"hinge"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -71,4 +88,4 @@ def build(
 
     Source: Aytug 2015, section 2, (ONSVM), after Bradley and Mangasarian 1998.
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
@@ -28,9 +29,19 @@ def problem(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="plain-svm", weight_bounds=weight_bounds)
+    return Problem(
+        data,
+        loss=loss,
+        bias=bias,
+        M=M,
+        C=C,
+        formulation="plain-svm",
+        weight_bounds=weight_bounds,
+        class_weight=class_weight,
+    )
 
 
 def declare(problem: Problem) -> Formulation:
@@ -58,6 +69,7 @@ def build(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare the plain SVM of `data` in CVXPY.
 
@@ -73,6 +85,8 @@ def build(
         Whether b is free; without it f(x) = w'x.
     weight_bounds : mapping of feature name to (lower, upper), optional
         Bounds on the weights, as in `mipfs.Problem`.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -86,4 +100,6 @@ def build(
 
     Source: Aytug 2015, (1).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds))
+    return declare(
+        problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds, class_weight=class_weight)
+    )

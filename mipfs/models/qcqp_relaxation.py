@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
@@ -44,10 +45,20 @@ def problem(
     margin: str = "unit",
     atoms: Any = None,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     return Problem(
-        data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="fgm", weight_bounds=weight_bounds
+        data,
+        loss=loss,
+        bias=bias,
+        M=M,
+        C=C,
+        margin=margin,
+        atoms=atoms,
+        formulation="fgm",
+        weight_bounds=weight_bounds,
+        class_weight=class_weight,
     )
 
 
@@ -95,6 +106,7 @@ def build(
     bias: bool = False,
     margin: str = "unit",
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare FGM's relaxation of `data` in CVXPY.
 
@@ -113,6 +125,8 @@ def build(
         Bounds on the weights, as in `mipfs.Problem`.
     margin : {"unit", "rho"}
         In which form drivers report the values, see above.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -127,4 +141,8 @@ def build(
 
     Source: Tan 2010, (4); Tan 2014, (5) and (16).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds))
+    return declare(
+        problem(
+            data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds, class_weight=class_weight
+        )
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
@@ -30,9 +31,19 @@ def problem(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="qcqp-ssvm", weight_bounds=weight_bounds)
+    return Problem(
+        data,
+        loss=loss,
+        bias=bias,
+        M=M,
+        C=C,
+        formulation="qcqp-ssvm",
+        weight_bounds=weight_bounds,
+        class_weight=class_weight,
+    )
 
 
 def declare(problem: Problem) -> Formulation:
@@ -63,6 +74,7 @@ def build(
     loss: str = "hinge",
     bias: bool = True,
     weight_bounds: Mapping[str, Any] | None = None,
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare QCQP-SSVM of `data` in CVXPY.
 
@@ -78,6 +90,8 @@ def build(
         Whether b is free; without it f(x) = w'x.
     weight_bounds : mapping of feature name to (lower, upper), optional
         Bounds on the weights, as in `mipfs.Problem`.
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -91,4 +105,6 @@ def build(
 
     Source: Chan, Vasconcelos and Lanckriet 2007 (QCQP-SSVM).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds))
+    return declare(
+        problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds, class_weight=class_weight)
+    )

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
@@ -55,10 +56,16 @@ class Margin:
 
 
 def problem(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "squared-hinge", bias: bool = False
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "squared-hinge",
+    bias: bool = False,
+    class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="reduced-mkl")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="reduced-mkl", class_weight=class_weight)
 
 
 def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
@@ -205,6 +212,7 @@ def build(
     loss: str = "squared-hinge",
     bias: bool = False,
     form: Literal["dual", "primal"] = "dual",
+    class_weight: ClassWeight | None = None,
 ) -> Formulation:
     """Declare the restricted problem of `data` over a pool in CVXPY.
 
@@ -222,6 +230,8 @@ def build(
     bias : bool
         Whether b is free; without it f(x) = w'x.
     form : {"dual", "primal"}
+    class_weight : mapping of label to float > 0, "balanced" or None, optional
+        Weights of the classes, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -235,4 +245,4 @@ def build(
 
     Source: Tan 2014, (31) and (35); Tan 2010, (6).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias), pool, form)
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight), pool, form)

@@ -21,6 +21,7 @@ from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import in_json
 from mipfs.result import result_json
+from mipfs.result.cut_data import HasCuts
 from mipfs.result.gap import relative_gap
 from mipfs.result.judged import Judged
 from mipfs.result.plotted import Plotted
@@ -140,7 +141,7 @@ class Trace(tuple[Record, ...]):
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Judged, Plotted):
+class Result(Judged, Plotted, HasCuts):
     """What a driver returns.
 
     Attributes

@@ -28,6 +28,11 @@ from mipfs.run.stored import stored as stored_classifier
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
+def _keeps(options: Any) -> bool:
+    """Whether the user asked for the cuts."""
+    return getattr(options, "pool", None) is not None or getattr(options, "keep_cuts", False)
+
+
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
@@ -64,7 +69,7 @@ def result_of(run: Run, driver: str) -> Result:
         near_optimal=near,
         read=_reading(atoms, described["columns"], selected),
         claim=claim,
-        pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
+        pool=run.outcome.pool if _keeps(run.options) else None,
         alpha=run.outcome.alpha,
         settings=run.settings,
         declare=run.outcome.declare,

@@ -37,7 +37,7 @@ def new_variable(m: Any) -> str:
 
 def new_objective(m: Any) -> str:
     m.mine = pyo.Objective(expr=m.svm.b)
-    return "mine is new"
+    return "one active objective, and has objective and mine"
 
 
 def new_row_in_svm(m: Any) -> str:
@@ -53,12 +53,12 @@ def new_row_in_a_block(m: Any) -> str:
 
 def changed_objective(m: Any) -> str:
     m.objective.set_value(m.svm.b**2)
-    return "objective was changed"
+    return "in objective was changed"
 
 
 def maximised(m: Any) -> str:
     m.objective.sense = pyo.maximize
-    return "objective was changed"
+    return "objective is maximised"
 
 
 def dropped_margin(m: Any) -> str:

@@ -131,6 +131,7 @@ def bench(
     seed: Seed = 0,
     time_limit: float | None = 60.0,
     ideal: Sequence[str] = (),
+    class_weight: Any = None,
     jobs: Count = 1,
     client: Any = None,
     records: Sequence[Mapping[str, Any]] = (),
@@ -161,6 +162,9 @@ def bench(
         Seconds for every fit. A driver keeps its best classifier then, and its row says so; another method has none.
     ideal : sequence of str
         The features that matter where they are known, for the reference "svm-ideal".
+    class_weight : mapping of label to float > 0, "balanced" or None
+        Weights of the classes in every fit, "balanced" on its training part; None takes the data's own, ``{}`` none.
+        The measure that is reported counts every test row once; methods that fit for a measure leave them out.
     jobs : int >= 1
         Processes; every fit has one thread of linear algebra, and the same outcome.
     client : dask.distributed.Client, optional
@@ -191,7 +195,7 @@ def bench(
     used = compared(data)
     setting = Setting.of(
         used, methods, M, C=C, folds=folds, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
-        time_limit=time_limit, repeats=repeats, ideal=ideal,
+        time_limit=time_limit, repeats=repeats, ideal=ideal, class_weight=class_weight,
     )  # fmt: skip
     units = setting.units()
     done = {unit_of(record): dict(record) for record in records}

@@ -60,6 +60,7 @@ class Method:
     selects : bool
         False: a reference, which takes all features whatever M.
     has_limit : bool, whether it keeps the setting's time limit by itself
+    is_joint : bool, whether it fits for a measure of all samples at once, which knows no class weights
     """
 
     name: str
@@ -69,6 +70,7 @@ class Method:
     uses_c: bool = True
     selects: bool = True
     has_limit: bool = False
+    is_joint: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,15 +196,17 @@ BY_SUPPORT_VECTORS = ("bss", "leverage", "rrqr", "rfe", "lpsvm")
 def methods() -> Mapping[str, Method]:
     """Every method that there is, by name."""
     found = {
-        name: Method(name, one.what, one.source, one, has_limit=True) for name, one in SOLVED.items()
-    }  # fmt: skip
+        name: Method(name, one.what, one.source, one, has_limit=True, is_joint=isinstance(one, Joint))
+        for name, one in SOLVED.items()
+    }
     for name, (what, whole) in WHOLE.items():
         found[name] = Method(name, what, "Tan 2014, section 6", whole, has_limit=True)
     for name in (*baselines.available(), *baselines.references()):
         about = baselines.about(name)
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
-        found[name] = Method(name, about.what, about.source, fit, uses_c=about.uses_c, selects=selects)
+        joint = name in BY_MEASURE
+        found[name] = Method(name, about.what, about.source, fit, about.uses_c, selects, is_joint=joint)
     known = "the SVM on the features that matter, named by --ideal: a reference"
     found["svm-ideal"] = Method("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
     return found | _sketches()

@@ -31,6 +31,10 @@ def bench_blocks(found: Bench) -> list[Block]:
         ),
         ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
     ]
+    if setting.class_weight:
+        given = setting.class_weight
+        said = given if isinstance(given, str) else ", ".join(f"{weight:g} for {label}" for label, weight in given)
+        pairs.insert(2, ("class weights", f"{said}, in every fit"))
     blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows), *bench_charts(found)]
     notes = [(row.method, _size(row), str(count), note) for row in rows for note, count in row.notes.items()]
     if notes:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from mipfs.data.classes import BALANCED, ClassWeight, by_sample, checked_weights, of_classes
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.baselines.linear import check_size, check_weight
@@ -51,6 +52,7 @@ class Setting(Declared):
     seed : int
     time_limit : float or None, seconds for every fit
     source, data_sha256, scaling : of the data
+    class_weight : "balanced", tuple of (label, weight), or None; those of every training part, with which it is fitted
     """
 
     methods: tuple[str, ...]
@@ -69,6 +71,7 @@ class Setting(Declared):
     scaling: str = "none"
     repeats: Count = 1
     ideal: tuple[str, ...] = ()
+    class_weight: tuple[Any, ...] | str | None = None
 
     @classmethod
     def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
@@ -82,6 +85,7 @@ class Setting(Declared):
         about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling}
         fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
         fields["ideal"] = tuple(given.get("ideal", ()))
+        fields["class_weight"] = _settled(given.get("class_weight"), data)
         made = cls(tuple(methods), tuple(M), **fields)
         data.columns_of(list(made.ideal))
         if "svm-ideal" in made.methods and not made.ideal:
@@ -146,6 +150,14 @@ class Setting(Declared):
             return float(np.mean((np.asarray(scores) > 0) == (fold_.y > 0)))
         return value(self.measure, fold_.y, scores, beta=self.beta, k=self.k)
 
+    def weighted(self, train: Instance) -> Instance:
+        """A training part with the class weights as weights of its samples; "balanced" is so on this part."""
+        given = self.class_weight
+        weights = of_classes(dict(given) if isinstance(given, tuple) else given, train)
+        if weights is None:
+            return train
+        return dataclasses.replace(train, sample_weight=by_sample(weights, train.y) * train.sample_weight)
+
     @property
     def sign(self) -> float:
         """1 where larger values of the measure are better, otherwise −1."""
@@ -179,14 +191,29 @@ class Setting(Declared):
         """The setting of a document."""
         names = {field.name for field in dataclasses.fields(cls)}
         known = {name: one for name, one in document.items() if name in names}
-        given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in known.items()}
-        return cls(**given)
+        return cls(**{name: _tuples(one) for name, one in known.items()})
 
 
 def compared(data: Instance) -> Instance:
-    """The data as every method gets it: no rows, forced features, penalties, bounds or class weights, which baselines
-    cannot keep."""
-    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, class_weight=None)
+    """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
+    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={})
+
+
+def _settled(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str | None:
+    """Class weights as a setting has them: the data's own where none are given; an empty tuple leaves these out."""
+    own: ClassWeight | None = data.class_weight
+    asked = own if given is None else given
+    if isinstance(asked, (list, tuple)) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in asked):
+        asked = dict(asked)  # as a saved benchmark has them
+    found = checked_weights(asked)
+    of_classes(found, data)
+    if found is None:
+        return None if own is None else ()
+    return BALANCED if isinstance(found, str) else tuple(sorted((str(label), float(w)) for label, w in found.items()))
+
+
+def _tuples(found: Any) -> Any:
+    return tuple(map(_tuples, found)) if isinstance(found, list) else found
 
 
 def _plain(found: Any) -> Any:

@@ -97,7 +97,7 @@ def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
     with peak() as memory:
         cpu = time.process_time()
         with _limited(method, setting):
-            fitted = method.fit(part.train, M, C, setting)
+            fitted = method.fit(_weighted(method, part.train, setting), M, C, setting)
         seconds = time.perf_counter() - chosen
         cpu_seconds = time.process_time() - cpu
     return {
@@ -121,7 +121,7 @@ def _chosen(method: Method, train: Instance, M: int, setting: Setting) -> float:
     values = np.zeros((setting.inner, len(grid)))
     for number in range(setting.inner):
         part = fold(train, setting.inner, setting.seed, number)
-        fit = _fitter(method, part.train, M, setting)
+        fit = _fitter(method, _weighted(method, part.train, setting), M, setting)
         for k, C in enumerate(grid):
             try:
                 with _limited(method, setting):
@@ -145,6 +145,14 @@ def _fitter(method: Method, train: Instance, M: int, setting: Setting) -> Callab
         return method.fit(train, M, setting.C[0], setting).linear.ids
 
     return lambda C: plain_svm(train, ids(), C, setting.bias)
+
+
+def _weighted(method: Method, train: Instance, setting: Setting) -> Instance:
+    """A training part under the class weights, which a method that fits for a measure leaves out, and says so."""
+    if not setting.class_weight or not method.is_joint:
+        return setting.weighted(train)
+    warnings.warn("it fits for a measure of all samples at once: without the class weights", UserWarning, stacklevel=2)
+    return train
 
 
 @contextmanager
