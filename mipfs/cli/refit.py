@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, Words
 
 GAP = 1e-6
 """Relative gap of the SVM: there is nothing to search."""
@@ -27,6 +27,7 @@ def refit(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -59,7 +60,7 @@ def refit(
     given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
     if given["loss"] == "structural":
         given |= {name: params[name] for name in ("measure", "beta", "k") if params.get(name) is not None}
-    data = data_of(result, data_file, scale.value if scale else None, label, positive)
+    data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     problem = mipfs.Problem(data, M=len(kept), forced_in=kept, **given)
     with held(deliver=False):
         found = dataclasses.replace(mipfs.solve(problem, "branch", gap=GAP, seed=seed), command=command_line())
