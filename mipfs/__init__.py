@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from mipfs.formulation import problem_of
     from mipfs.formulation.program import Formulation
-    from mipfs.lab.scorecard import Scorecard, scorecard
+    from mipfs.lab.scorecard import Scorecard, read_scorecard, scorecard
     from mipfs.lab.sketch.front import preselect
     from mipfs.lab.studies.bench import Bench, bench
     from mipfs.lab.studies.calibration import calibrate
@@ -86,6 +86,7 @@ __all__ = [
     "preselect",
     "problem_of",
     "read",
+    "read_scorecard",
     "scorecard",
     "solve",
     "stability",
@@ -133,6 +134,7 @@ _HOME = {
     "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
+    "read_scorecard": "mipfs.lab.scorecard",
     "scorecard": "mipfs.lab.scorecard",
     "solve": "mipfs.drivers",
     "stability": "mipfs.lab.studies.selection_stability",

@@ -249,6 +249,10 @@ class Problem(Weighted):
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
         if "data" in changes and "atoms" not in changes:
             changes["atoms"] = self.atoms.on(checked("data", changes["data"], Instance))
+        unknown = [name for name in changes if name not in self.__dataclass_fields__]
+        if unknown:
+            known = [name for name, one in self.__dataclass_fields__.items() if one.init]
+            raise UsageError(f"a problem has no parameter {unknown[0]!r}; {nearest(unknown[0], known)}")
         return dataclasses.replace(self, **changes)
 
     def restricted(self, ids: npt.NDArray[np.int64], atoms: Atoms | None = None) -> Problem:

@@ -201,6 +201,21 @@ def test_a_constant_classifier_is_called_so_everywhere() -> None:
     assert "M = 0 allows no other" in none.summary()
 
 
+def test_weights_that_are_rounding_are_called_so() -> None:
+    """Classes that overlap: the measure's bound at w = 0 is the optimum, and what a driver returns is of size 1e-13."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    data = Instance.from_arrays(X, np.where(rng.random(60) < 0.2, 1.0, -1.0))
+    result = mipfs.solve(Problem(data, loss="structural", measure="f1", M=2, C=1000.0), "two_layer")
+    assert result.objective == pytest.approx(1000.0, rel=1e-9)
+    tiny = dataclasses.replace(result, weights={"x1": 1e-13}, selected=("x1",))
+    assert "worth no more than none: its objective is that of no classifier" in tiny.summary()
+    assert "fsp-m with -p class_weight=balanced" in tiny.summary()
+    assert "worth no more than none" in repr(tiny)
+    real = mipfs.solve(Problem(data, M=2, C=1.0))
+    assert "worth no more" not in real.summary()
+
+
 def test_paths_ladders_lists_states_and_validation(tmp_path: Path) -> None:
     data = draw(2, n=9)
     problem = Problem(data, loss="structural", measure="f1", M=2, C=40.0)

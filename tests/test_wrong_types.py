@@ -16,6 +16,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import formulation, models
+from mipfs.convert import convert
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
@@ -46,6 +47,7 @@ def targets() -> list[tuple[str, Callable[..., Any], dict[str, Any]]]:
     data = Instance.from_arrays(X, y)
     problem = Problem(data, M=2, C=1.0)
     result = mipfs.solve(problem)
+    logistic = mipfs.solve(Problem(data, M=2, loss="logistic"))
     program = models.nmmkl(data, M=2)
     assert isinstance(program, Formulation)
     fgm = Problem(data, loss="squared-hinge", bias=False, M=2)
@@ -74,6 +76,17 @@ def targets() -> list[tuple[str, Callable[..., Any], dict[str, Any]]]:
         ("load", Result.load, {"path": "saved.json"}),
         ("load_into", result.load_into, {"model": program}),
         ("make", mipfs.atoms.make, {"name": "features", "data": data}),
+        ("predict_proba", logistic.predict_proba, {"X": X}),
+        ("score", result.score, {"X": X, "y": y}),
+        ("evaluate", result.evaluate, {"X": X, "y": y}),
+        ("scorecard", mipfs.scorecard, {"result": result, "data": data, "points": 2, "time_limit": 1.0}),
+        ("calibrate", mipfs.calibrate, {"model": problem, "result": result, "folds": 2}),
+        ("stability", mipfs.stability, {"model": problem, "draws": 3}),
+        ("preselect", mipfs.preselect, {"problem": problem, "how": "rfe:2"}),
+        ("start", mipfs.start, {"model": problem}),
+        ("convert", convert, {"data": "table.csv", "store": "store"}),
+        ("read_scorecard", mipfs.read_scorecard, {"path": "card.json"}),
+        ("read raw", mipfs.read, {"path": "table.csv", "impute": "median", "types": {"x": "currency"}}),
         ("splines", mipfs.atoms.make, {"name": "splines", "data": data}),
     ]
 

@@ -22,6 +22,7 @@ from mipfs.cli.options import (
     Scale,
     Types,
     Use,
+    Words,
     read_options,
     recipe_options,
 )
@@ -92,6 +93,7 @@ def bench(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    words: Words = None,
     quiet: Quiet = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed [default: 0].")] = None,
 ) -> int:
@@ -129,7 +131,7 @@ def bench(
         "seed": seed,
     }
     asked = _asked(given, Path(str(output)) if resume else None)
-    recipe = recipe_options(drop, use, impute, types)
+    recipe = recipe_options(drop, use, impute, types, words)
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types}
     again = f"mipfs bench {_typed(data_file, scale, label, positive, typed)} --resume -o "

@@ -26,6 +26,7 @@ from mipfs.cli.options import (
     SubjectTo,
     Types,
     Use,
+    Words,
     problem_parameters,
     read_options,
     recipe_options,
@@ -56,6 +57,7 @@ def compare(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -76,7 +78,7 @@ def compare(
 
     enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "compare")
-    recipe = recipe_options(drop, use, impute, types)
+    recipe = recipe_options(drop, use, impute, types, words)
     inputs = (data_file, subject_to, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))

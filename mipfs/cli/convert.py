@@ -6,7 +6,20 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Seed
+from mipfs.cli.options import (
+    DataFile,
+    Drop,
+    Impute,
+    Json,
+    Label,
+    Positive,
+    Quiet,
+    Seed,
+    Types,
+    Use,
+    Words,
+    recipe_options,
+)
 
 
 def convert(
@@ -20,6 +33,11 @@ def convert(
     ] = None,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    use: Use = None,
+    impute: Impute = None,
+    types: Types = None,
+    words: Words = None,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -36,7 +54,7 @@ def convert(
     with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
-            n_features=n_features, progress=tell,
+            n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words),
         )  # fmt: skip
     found = Manifest.of(place)
     if json is not None:

@@ -23,13 +23,16 @@ def evaluate(
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
+    from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.result.score import score
 
     check_target(json, point_files.split(result_file)[0], data_file)
-    result = point_files.load(result_file)
+    card = card_or_none(point_files.split(result_file)[0])
+    result = point_files.load(result_file) if card is None else card.result
     # --scale changes nothing here: the classifier is on the user's scale.
-    document = score(result, labelled(result, data_file, label), positive)
+    data = labelled(result, data_file, label)
+    document = score(result, data, positive, values=None if card is None else card.decision_function(data))
     if json is not None:
         write_json(document, json)
     if json != "-" and not quiet:

@@ -69,6 +69,12 @@ Types = Annotated[
         help="Columns of dates, currency, percent or decimal commas, such as paid=currency,opened=date.",
     ),
 ]
+Words = Annotated[
+    str | None,
+    typer.Option(
+        "--words", metavar="NAMES", help="Columns of words that stay although they tell rows apart, as IDs do."
+    ),
+]
 Param = Annotated[
     list[str] | None,
     typer.Option(
@@ -196,9 +202,11 @@ def read_options(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def recipe_options(drop: str | None, use: str | None, impute: str | None, types: str | None) -> dict[str, Any]:
-    """What ``--drop``, ``--use``, ``--impute`` and ``--types`` say, as `mipfs.read` takes it."""
-    names = {"drop": drop, "use": use}
+def recipe_options(
+    drop: str | None, use: str | None, impute: str | None, types: str | None, words: str | None = None
+) -> dict[str, Any]:
+    """What ``--drop``, ``--use``, ``--impute``, ``--types`` and ``--words`` say, as `mipfs.read` takes it."""
+    names = {"drop": drop, "use": use, "words": words}
     found: dict[str, Any] = {key: parse_names(text) for key, text in names.items() if text is not None}
     for key, given in (("impute", impute), ("types", types)):
         if given is not None:

@@ -24,6 +24,7 @@ from mipfs.cli.options import (
     SubjectTo,
     Types,
     Use,
+    Words,
     parse_numbers,
     parse_whole,
     problem_parameters,
@@ -80,6 +81,7 @@ def path(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -110,7 +112,7 @@ def path(
         )
     enter(module or ())
     params = problem_parameters(param or (), "path")
-    recipe = recipe_options(drop, use, impute, types)
+    recipe = recipe_options(drop, use, impute, types, words)
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")

@@ -17,7 +17,9 @@ def predict(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Print f(x) beside each label, as CSV.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Print f(x) beside each label, as CSV; of a card its total.")
+    ] = False,
     probability: Annotated[
         bool, typer.Option("--probability", help="Print the probability of the positive class beside each label, too.")
     ] = False,
@@ -27,10 +29,17 @@ def predict(
 ) -> int:
     """Print the predicted labels, one per line; with scores or probabilities a table, as CSV.
 
+    A scorecard's JSON scores too: with --scores its totals stand beside the labels.
+
     Labels in DATA are not looked at, and need not be there.
     """
+    import numpy as np
+
     from mipfs.cli.output import check_target, write_json
     from mipfs.data.instance import Labels
+    from mipfs.errors import UsageError
+    from mipfs.lab.scorecard.card import DIGITS
+    from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.readers import read_new
     from mipfs.report.visible import visible
@@ -39,14 +48,19 @@ def predict(
 
     check_target(json, point_files.split(result_file)[0], data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    result = point_files.load(result_file)
+    card = card_or_none(point_files.split(result_file)[0])
+    if card is not None and probability:
+        raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")
+    result = point_files.load(result_file) if card is None else card.result
     used, n_features = inputs(result)
     data = read_new(
         data_file, names=used, n_features=n_features, label=label, remembered=result.label_column, recipe=result.recipe
     )
-    values = result.decision_function(data)
+    values = (result if card is None else card).decision_function(data)
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
+    if card is not None and scores:
+        columns = {"totals": np.round(card.totals(data), DIGITS).tolist()} | columns
     if probability:
         columns["probabilities"] = probabilities(result, values).tolist()
     if json is not None:
@@ -56,7 +70,7 @@ def predict(
     if not columns:
         print("\n".join(visible(str(label)) for label in labels))
         return 0
-    names = {"scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
+    names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
     write = csv.writer(sys.stdout, lineterminator="\n")
     write.writerow(["label", *(names[name] for name in columns)])
     write.writerows([visible(str(label)), *rest] for label, *rest in zip(labels, *columns.values(), strict=True))

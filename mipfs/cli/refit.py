@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, Words
 
 GAP = 1e-6
 """Relative gap of the SVM: there is nothing to search."""
@@ -27,6 +27,7 @@ def refit(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -40,13 +41,12 @@ def refit(
     from mipfs.errors import UsageError
     from mipfs.lab.studies import point_files
     from mipfs.plumbing.signals import held
+    from mipfs.result.posed import posed_again
 
     inputs = (point_files.split(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     result = point_files.load(result_file)
-    if result.atoms is not None:
-        raise UsageError(f"{result_file}: refit is for single features, and this result selects others; solve it anew")
     kept = result.selected
     if keep_all:
         if result.relaxed is None:
@@ -54,13 +54,8 @@ def refit(
                 f"{result_file}: --all is for a relaxation, such as that of `mipfs solve fgm`; leave it out"
             )
         kept = tuple(result.relaxed["sigma"])
-    params = result.params
-    given: dict[str, Any] = {"loss": loss or params["loss"], "bias": params["bias"], "C": C}
-    given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
-    if given["loss"] == "structural":
-        given |= {name: params[name] for name in ("measure", "beta", "k") if params.get(name) is not None}
-    data = data_of(result, data_file, scale.value if scale else None, label, positive)
-    problem = mipfs.Problem(data, M=len(kept), forced_in=kept, **given)
+    data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
+    problem = posed_again(result, data, "refit", M=len(kept), forced_in=kept, loss=loss, C=C)
     with held(deliver=False):
         found = dataclasses.replace(mipfs.solve(problem, "branch", gap=GAP, seed=seed), command=command_line())
         title = f"refit of {Path(inputs[0]).name} on {Path(data_file).name}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, Words
 
 
 def scorecard(
@@ -27,6 +27,7 @@ def scorecard(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -47,7 +48,7 @@ def scorecard(
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
     result = point_files.load(result_file)
-    data = data_of(result, data_file, scale.value if scale else None, label, positive)
+    data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
     if json is not None:
         write_json(found.document(), json)

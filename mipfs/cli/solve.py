@@ -28,6 +28,7 @@ from mipfs.cli.options import (
     SubjectTo,
     Types,
     Use,
+    Words,
     parse_names,
     parse_params,
     read_options,
@@ -132,6 +133,7 @@ def solve(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -149,7 +151,7 @@ def solve(
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
-    recipe = recipe_options(drop, use, impute, types)
+    recipe = recipe_options(drop, use, impute, types, words)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
     check_target(json, *inputs, pair=True)

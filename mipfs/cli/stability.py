@@ -24,6 +24,7 @@ from mipfs.cli.options import (
     SubjectTo,
     Types,
     Use,
+    Words,
     problem_parameters,
     read_options,
     recipe_options,
@@ -58,6 +59,7 @@ def stability(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    words: Words = None,
     json: Json = None,
     report: Report = None,
     quiet: Quiet = False,
@@ -72,7 +74,7 @@ def stability(
     from mipfs.report.progress import progress
 
     params = problem_parameters(with_M_and_C(param, M, C), "stability")
-    recipe = recipe_options(drop, use, impute, types)
+    recipe = recipe_options(drop, use, impute, types, words)
     check_target(json, data_file, subject_to)
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))

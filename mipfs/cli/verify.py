@@ -22,8 +22,10 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    Words,
     parse_params,
     read_options,
+    recipe_options,
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
@@ -50,6 +52,7 @@ def verify(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    words: Words = None,
     subject_to: SubjectTo = None,
     model: Model = None,
     param: Param = None,
@@ -79,7 +82,7 @@ def verify(
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     result = point_files.load(result_file)
     try:
-        data = data_of(result, data_file, scale.value if scale else None, label, positive)
+        data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     except LabelError as error:
         if label is not None or positive is not None:
             raise
@@ -100,7 +103,14 @@ def verify(
     return 0
 
 
-def data_of(result: Result, data_file: str, scale: str | None, label: str | None, positive: str | None) -> Instance:
+def data_of(
+    result: Result,
+    data_file: str,
+    scale: str | None,
+    label: str | None,
+    positive: str | None,
+    words: str | None = None,
+) -> Instance:
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
     from mipfs.data.recipe import Recipe
@@ -112,7 +122,8 @@ def data_of(result: Result, data_file: str, scale: str | None, label: str | None
     kind = result.scaling["kind"] if made is None else made["scaling"]
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
-    given: dict[str, Any] = read_options(None, label, positive) | {"scale": kind}
+    given: dict[str, Any] = read_options(None, label, positive, recipe_options(None, None, None, None, words))
+    given |= {"scale": kind}
     recipe = Recipe() if result.recipe is None else Recipe.of_document(result.recipe)
     if positive is None:
         given["positive"] = result.labels["positive"]

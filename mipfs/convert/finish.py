@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.convert.kept import save, save_state, write_text
+from mipfs.convert.prepared import Asked, document
 from mipfs.convert.spill import Runs
 from mipfs.data import checks
 from mipfs.data.blocked import MOST_COLUMNS, Csc, split, summary
@@ -22,7 +23,7 @@ from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
-from mipfs.readers.store import FORMAT, VERSION, Manifest, crc
+from mipfs.readers.store import FORMAT, RECIPE, VERSION, Manifest, crc
 from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import named
 
@@ -38,13 +39,14 @@ def finish(
     state: dict[str, Any],
     dtype: str,
     block: int,
+    asked: Asked,
     progress: Callable[[int, int], None],
 ) -> Path:
     """Write the blocks of columns and the manifest, and move the store to its place."""
     store = folder / "store"
     n = int(state["rows"])
     store.mkdir(exist_ok=True)
-    order, names, groups = _named(source, state)
+    order, names, groups = _named(source, state, asked)
     runs = Runs(folder / "spill", state["runs"])
     p = len(order)
     if p == 0:
@@ -75,6 +77,9 @@ def finish(
     if names is not None:
         write_text(store / "names.json", json.dumps({"names": names, "groups": groups}, ensure_ascii=False))
         listed["names.json"] = _entry(store / "names.json")
+    if asked.survey.recipe:
+        write_text(store / RECIPE, json.dumps(document(asked.survey, groups), ensure_ascii=False))
+        listed[RECIPE] = _entry(store / RECIPE)
     description = description_of(source)
     if os.path.exists(description):
         write_text(store / DESCRIPTION, description.read_text(encoding="utf-8-sig"))
@@ -84,14 +89,16 @@ def finish(
         n, p, int(counts.sum()), float(state["largest"]), dtype, bool(dense), labels, label, digest.hexdigest(), about,
         [[*one, state["most"][k]] for k, one in enumerate(ranges)], listed,
     )  # fmt: skip
-    document = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(manifest)
-    write_text(store / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False))
+    stated = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(manifest)
+    write_text(store / MANIFEST, json.dumps(stated, indent=1, ensure_ascii=False))
     os.replace(store, place)
     shutil.rmtree(folder, ignore_errors=True)
     return place
 
 
-def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[str] | None, dict[str, list[str]]]:
+def _named(
+    source: Path, state: dict[str, Any], asked: Asked
+) -> tuple[Integers | range, list[str] | None, dict[str, list[str]]]:
     """Provisional columns in the order of the features, and what these are called."""
     position = state["position"]
     given = state["given"]
@@ -100,7 +107,14 @@ def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[
     if state["kind"] == "npz":
         names = position["names"] or given
         return range(int(state["width"])), None if names is None else [*names], {}
-    order, names, groups = named(position, position["names"])
+    columns = position["names"]
+    words = {
+        name: [f"{name}={word}" for word in position["words"][name]] for name in columns if name in position["words"]
+    }
+    gone = asked.without_ids(words, int(state["rows"]), source)
+    order, names, groups = named(position, [name for name in columns if name not in gone])
+    if not names:
+        raise DataError("no feature column", "give at least one column beside the labels", path=source)
     if given is not None and given != names:
         raise DataError(
             "[features] names differ from those in the data file",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
@@ -21,18 +21,20 @@ import numpy as np
 
 from mipfs.convert.finish import finish
 from mipfs.convert.kept import Grown, load_state, save_state
+from mipfs.convert.prepared import PREPARED, Asked, survey
 from mipfs.convert.spill import Buffer
 from mipfs.data.checks import memory as of_machine
+from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.plumbing.declared import Within, declared, shown
 from mipfs.readers import chunks
 from mipfs.readers.chunks import Chunk
-from mipfs.readers.columns import LABEL, Label
+from mipfs.readers.columns import BAG, LABEL, WEIGHT
 from mipfs.readers.files import MANIFEST, Width, format_of
 from mipfs.readers.memory_chunks import memory_chunks
 from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight import svmlight_chunks
-from mipfs.readers.table_chunks import csv_chunks, parquet_chunks
+from mipfs.readers.table_chunks import table_chunks
 
 MB = 1 << 20
 LEAST_MEMORY = 16
@@ -53,6 +55,11 @@ def convert(
     label: str | None = None,
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
+    words: Sequence[str] | None = None,
+    drop: Any = None,
+    use: Any = None,
+    impute: Any = None,
+    types: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Write a column store, which `mipfs.read` opens without reading it.
@@ -67,7 +74,8 @@ def convert(
         Megabytes of a block of columns.
     memory : int >= 16
         Megabytes for the entries that are sorted at a time.
-    label, positive, n_features : as of `mipfs.read`
+    label, positive, n_features, words, drop, use, impute, types : as of `mipfs.read`
+        What stands for missing values is found in passes over the table of its own, and the store remembers it.
     progress : callable, optional
         Hears how many megabytes of how many are done.
 
@@ -93,8 +101,22 @@ def convert(
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
     with _alone(folder, place):
-        state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), progress or _silent)
-        return finish(source, folder, place, state, dtype, block * MB, progress or _silent)
+        asked = _asked(
+            source, kind, {"drop": drop, "use": use, "impute": impute, "types": types}, words, label, memory * MB
+        )
+        state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _silent)
+        return finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
+
+
+def _asked(
+    source: Path, kind: str, given: Mapping[str, Any], words: Sequence[str] | None, label: str | None, room: int
+) -> Asked:
+    """What is asked for, and what the .toml says where nothing is."""
+    sidecar = Sidecar.beside(source)
+    recipe = Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
+    column = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
+    found = survey(source, kind, column, recipe, room, (column, BAG, WEIGHT))
+    return Asked(found, tuple(sidecar.words if words is None else words), column)
 
 
 def _silent(done: int, total: int) -> None:
@@ -123,16 +145,23 @@ def _alone(folder: Path, place: Path) -> Iterator[None]:
 
 
 def _read(
-    source: Path, kind: str, folder: Path, dtype: str, memory: int, options: tuple[Any, ...], progress: Progress
+    source: Path,
+    kind: str,
+    folder: Path,
+    dtype: str,
+    memory: int,
+    options: tuple[Any, ...],
+    asked: Asked,
+    progress: Progress,
 ) -> dict[str, Any]:
     """The first pass: runs in `folder`, and what is known of the samples."""
     label, positive, n_features = options
     sidecar = Sidecar.beside(source)
-    _check_plain(sidecar)
     n_features = _features(sidecar, kind, n_features)
     with chunks.unpacked(source) as (stream, hashed):
         size = os.path.getsize(source)
         about = [str(source.resolve()), size, os.stat(source).st_mtime_ns, dtype, label, positive, n_features]
+        about += [asked.survey.recipe.document(), [*asked.words]] if asked.survey.recipe or asked.words else []
         state = load_state(folder, stamp := {"version": 1, "about": about})
         if state is None:
             for name in ("spill", "store"):
@@ -155,8 +184,7 @@ def _read(
             save_state(folder, state)
         if state["stage"] != "reading":
             return state
-        column: Label = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
-        found = _chunks(kind, source, stream, column, n_features, state["position"])
+        found = _chunks(kind, source, stream, asked, n_features, state["position"])
         samples = Samples(folder, source, state)
         buffer = Buffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
@@ -184,13 +212,6 @@ def _read(
         return state
 
 
-def _check_plain(sidecar: Sidecar) -> None:
-    """Refuse a description of how to prepare the table."""
-    for asked in (name for name, value in sidecar.recipe.items() if value):
-        message = f"[data] {asked} prepares a raw table, and a store is not made of one"
-        sidecar.fail(message, "write the table as it is to be, without it", "data", asked)
-
-
 def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None:
     """How many features there are, where svmlight leaves that open."""
     if kind != "svmlight":
@@ -201,15 +222,14 @@ def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None
 
 
 def _chunks(
-    kind: str, source: Path, stream: IO[bytes], label: Label, n_features: int | None, position: dict[str, Any] | None
+    kind: str, source: Path, stream: IO[bytes], asked: Asked, n_features: int | None, position: dict[str, Any] | None
 ) -> Iterator[Chunk]:
     if kind == "svmlight":
         return svmlight_chunks(source, stream, n_features, position)
-    if kind == "csv":
-        return csv_chunks(source, stream, label, position)
-    if kind == "parquet":
-        return parquet_chunks(source, label, position)
-    return memory_chunks(source, label, position)
+    if kind in PREPARED:
+        found = asked.survey
+        return table_chunks(kind, source, stream, asked.label, position, found.reading, found.fill)
+    return memory_chunks(source, asked.label, position)
 
 
 def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:

@@ -207,6 +207,11 @@ class Instance:
         """The data with missing values of a raw table filled in by what the samples `rows` alone say; same scale."""
         if self.prepared is None:
             return self
+        if not self.block().is_stored and any(one.rows.size for one in self.prepared.filled):
+            raise UsageError(
+                f"{self.source or 'the data'}: missing values of a column store are filled in for good, and folds fill "
+                "them in anew; give the raw table, or leave the folds out"
+            )
         X = self.prepared.refilled(self.X, self.index, rows)
         return self if X is self.X else replace(self, X=X, values_sha256="")
 

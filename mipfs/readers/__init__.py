@@ -150,7 +150,10 @@ def _read(
     if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
         raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
     sidecar = Sidecar(path) if frame is not None else Sidecar.beside(path)
-    preparing = Preparing(recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar))
+    if frame is None and format_of(path) == "store":
+        preparing = Preparing(_of_store(path, recipe))
+    else:
+        preparing = Preparing(recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar))
     if frame is not None:
         table = from_frame(frame, label, preparing=preparing)
         assert table.names is not None
@@ -188,7 +191,7 @@ def _read(
         label=table.label,
         words=_words(table),
     )
-    instance = _described(instance, sidecar, preparing.recipe, table)
+    instance = _described(instance, sidecar, table.recipe or preparing.recipe, table)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
@@ -279,6 +282,22 @@ def _recipe(given: Mapping[str, Any], sidecar: Sidecar) -> Recipe:
     return Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
 
 
+def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
+    """The recipe of a store, which `mipfs convert` has carried out; another one is refused."""
+    from mipfs.readers.store import open_store
+
+    prepared = open_store(path).prepared
+    done = Recipe() if prepared is None else prepared.recipe
+    asked = recipe if isinstance(recipe, Recipe) else Recipe.of(**recipe)
+    named = [name for name, value in asked.document().items() if value and value != done.document()[name]]
+    if named:
+        raise UsageError(
+            f"{named[0]}: {path.name} is a column store, whose table was prepared when it was made; give it to "
+            "`mipfs convert`, or leave it out"
+        )
+    return done
+
+
 def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     """The contents of a column store, and the names of its features."""
     from mipfs.readers.store import open_store
@@ -290,7 +309,8 @@ def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     names = None if store.names is None else tuple(store.names)
     table = Table(
         store.X, None, names, store.groups, store.bags, store.sample_weight, label=store.label,
-        signs=(store.y, store.labels),
+        signs=(store.y, store.labels), filled=() if store.prepared is None else store.prepared.filled,
+        recipe=None if store.prepared is None else store.prepared.recipe,
     )  # fmt: skip
     return table, checks.feature_names(names, p, str(path))
 
@@ -313,7 +333,7 @@ def _load(
     kind = format_of(path)
     given = sidecar.names
     stated = None
-    if preparing.recipe and preparing.known is None and kind not in PREPARED:
+    if preparing.recipe and preparing.known is None and kind not in (*PREPARED, "store"):
         what = next(name for name, value in preparing.recipe.document().items() if value)
         raise UsageError(f"{what}: {path.name} is no table of named columns; CSV, Parquet and data frames are prepared")
     if kind == "store":

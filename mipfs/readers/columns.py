@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,33 +153,40 @@ def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: P
     DataWarning
         For every column that is left out.
     """
-    for name in keep:
-        if name not in table.groups:
-            there = ", ".join(map(repr, [*table.groups][:MOST_NAMED])) or "none"
-            raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
     n = table.X.shape[0]
-    left_out = [one for one in table.groups if one not in keep and tells_rows_apart(len(table.groups[one]), n)]
-    if not left_out:
+    without = left_out(table.groups, n, keep, path)
+    if not without:
         return table, names
-    gone = {feature for one in left_out for feature in table.groups[one]}
+    gone = {feature for one in without for feature in table.groups[one]}
     held = [j for j, name in enumerate(names) if name not in gone]
-    for one in left_out:
-        words = table.groups[one]
-        warnings.warn(
-            f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0][len(one) + 1 :])!r}, as IDs and dates do, and is left out; "
-            f"{remedy(one, [word[len(one) + 1 :] for word in words]) or _ORDINARY}, or name it under [data] words in "
-            f"the .toml beside the data (words=[{one!r}] in Python) to keep it, or --drop it (drop=[{one!r}])",
-            DataWarning,
-            stacklevel=3,
-        )
     if not held:
         raise DataError("no feature column", "give at least one column beside the labels", path=path)
-    groups = {one: members for one, members in table.groups.items() if one not in left_out}
+    groups = {one: members for one, members in table.groups.items() if one not in without}
     kept = tuple(names[j] for j in held)
     part = table.X[:, held]
     X = compact(sparse.csc_array(part)) if sparse.issparse(part) else np.asfortranarray(part)
     return replace(table, X=X, names=kept, groups=groups), kept
+
+
+def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], path: Path) -> list[str]:
+    """The columns of words that `without_ids` leaves out of a table of `n` rows; `groups`: the features of each."""
+    for name in keep:
+        if name not in groups:
+            there = ", ".join(map(repr, [*groups][:MOST_NAMED])) or "none"
+            raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
+    found = [one for one in groups if one not in keep and tells_rows_apart(len(groups[one]), n)]
+    for one in found:
+        words = [word[len(one) + 1 :] for word in groups[one]]
+        warnings.warn(
+            f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
+            f"{_example(words[0])!r}, as IDs and dates do, and is left out; "
+            f"{remedy(one, words) or _ORDINARY}, or name it under [data] words in "
+            f"the .toml beside the data (--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it "
+            f"(drop=[{one!r}])",
+            DataWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def _example(value: Any) -> str:

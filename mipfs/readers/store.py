@@ -4,6 +4,7 @@ manifest.json           shape, dtype, labels, source; of every block its columns
                         file its size and CRC-32
 y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
 names.json              names of the features, groups and words, where the data names them
+recipe.json             what was done to a raw table, and which cells were missing, where it was prepared
 description.toml        the .toml that stood beside the data
 K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
 K.indices.npy  K.indptr.npy     rows, and where each column begins
@@ -25,11 +26,13 @@ import numpy.typing as npt
 
 from mipfs.data.blocked import Blocked, Csc, Floats, Part, Statistics
 from mipfs.data.instance import Labels
+from mipfs.data.recipe import Filled, Prepared, Recipe
 from mipfs.errors import DataError
 from mipfs.readers.files import MANIFEST
 
 FORMAT = "mipfs column store"
 VERSION = 1
+RECIPE = "recipe.json"
 _AGAIN = "convert the data again, or fetch the store again"
 _PIECE = 1 << 20
 
@@ -209,6 +212,7 @@ class Store:
     groups : mapping of a column of words to the names of its features
     bags, sample_weight : (n,) arrays, or None
     label : str or None
+    prepared : Prepared or None, what was done to a raw table
     """
 
     X: Blocked
@@ -219,6 +223,7 @@ class Store:
     bags: Any
     sample_weight: Any
     label: str | None
+    prepared: Prepared | None = None
 
 
 def open_store(path: Path) -> Store:
@@ -249,7 +254,22 @@ def open_store(path: Path) -> Store:
         for name in ("bags", "sample_weight")
     }
     labels = Labels(**manifest.labels)
-    return Store(X, files.array("y.npy", n), labels, names, groups, label=manifest.label, **optional)
+    prepared = _prepared(path) if RECIPE in manifest.files else None
+    y = files.array("y.npy", n)
+    return Store(X, y, labels, names, groups, label=manifest.label, prepared=prepared, **optional)
+
+
+def _prepared(path: Path) -> Prepared:
+    """What was done to the table that the store was made of; `open_store` says whether it is in the manifest."""
+    place = path / RECIPE
+    if crc(place) != Manifest.of(path).files[RECIPE][1]:
+        raise DataError(f"{RECIPE} is damaged: its checksum is wrong", _AGAIN, path=path)
+    stated = json.loads(place.read_text(encoding="utf-8"))
+    filled = tuple(
+        Filled(one["name"], one["how"], one["value"], np.array(one["rows"], dtype=np.int64), tuple(one["features"]))
+        for one in stated["filled"]
+    )
+    return Prepared(Recipe.of_document(stated["recipe"]), filled)
 
 
 def check(path: Path) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Labels
-from mipfs.data.recipe import Filled
+from mipfs.data.recipe import Filled, Recipe
 from mipfs.plumbing.arrays import Array
 
 
@@ -32,6 +32,7 @@ class Table:
         The column or array that the labels stand in, where it has a name.
     signs : (n,) ndarray of -1.0 and +1.0 with what the two are called, in place of `labels`, or None
     filled : tuple of Filled, the columns whose missing values are filled in
+    recipe : Recipe or None, by which the table was prepared before it was stored
     """
 
     X: Any
@@ -44,3 +45,4 @@ class Table:
     label: str | None = None
     signs: tuple[Array, Labels] | None = None
     filled: tuple[Filled, ...] = ()
+    recipe: Recipe | None = None

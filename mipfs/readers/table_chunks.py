@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,7 +13,7 @@ from mipfs.readers import csv_file, parquet
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_label
 from mipfs.readers.files import plainly_opened
-from mipfs.readers.raw import Column
+from mipfs.readers.raw import PLAIN, Column, Preparing
 
 CELLS = 1 << 20
 """Cells of a piece."""
@@ -147,24 +147,33 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
     return order, found, groups
 
 
-def csv_chunks(path: Path, stream: IO[bytes], label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
-    """The samples of a CSV file; what `read_csv` refuses is refused, where it is met."""
-    return _chunks(csv_file.batches(path, stream, label, cells=CELLS, done=_done(position)), path, label, position)
+Prepare = Callable[[Sequence[str], Sequence[Column], Sequence[str], Path], tuple[list[str], list[Column]]]
+"""Fills missing values of a piece: names, columns, roles and path to names and columns."""
 
 
-def parquet_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
-    """The samples of a Parquet file, batch after batch; pyarrow goes to and fro in it."""
-    return _chunks(parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position)), path, label, position)
+def batches_of(
+    kind: str, path: Path, stream: IO[bytes], label: Label, done: int, preparing: Preparing = PLAIN
+) -> Iterator[tuple[list[str], list[Column], Any]]:
+    """Names, columns and lines of some rows of a table, one after the other; `done` rows are passed over."""
+    if kind == "csv":
+        return csv_file.batches(path, stream, label, cells=CELLS, done=done, preparing=preparing)
+    return parquet.batches(path, plainly_opened, cells=CELLS, done=done, preparing=preparing, label=label)
 
 
-def _done(position: dict[str, Any] | None) -> int:
-    return 0 if position is None else int(position["rows"])
-
-
-def _chunks(
-    found: Iterable[tuple[list[str], list[Column], Any]], path: Path, label: Label, position: dict[str, Any] | None
+def table_chunks(
+    kind: str,
+    path: Path,
+    stream: IO[bytes],
+    label: Label,
+    position: dict[str, Any] | None,
+    preparing: Preparing = PLAIN,
+    prepare: Prepare | None = None,
 ) -> Iterator[Chunk]:
+    """The samples of a CSV or Parquet file; what `mipfs.read` refuses is refused, where it is met."""
     table: Columns | None = None
-    for names, columns, lines in found:
+    done = 0 if position is None else int(position["rows"])
+    for names, columns, lines in batches_of(kind, path, stream, label, done, preparing):
+        if prepare is not None:
+            names, columns = prepare(names, columns, (label_among(label, names), BAG, WEIGHT), path)
         table = table or Columns(path, names, label, position)
         yield table.chunk(columns, lines)

@@ -16,6 +16,9 @@ CUT_SHORT = (
     StopReason.NUMERICAL,
 )
 
+IDLE = 1e-9
+"""Relative distance from the objective of w = 0 within which a measure's classifier is worth no more than that."""
+
 
 def advice(result: Result) -> str:
     """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended."""
@@ -37,13 +40,27 @@ def advice(result: Result) -> str:
     return ", ".join(ways[:-1]) + (" or " if len(ways) > 1 else "") + ways[-1] if ways else ""
 
 
+def is_idle(result: Result) -> bool:
+    """Whether a measure's classifier is worth no more than none at all: its objective is that of w = 0, C · 1.
+
+    What its weights are is then rounding, whatever their number.
+    """
+    C = result.params.get("C")
+    if not result.has_classifier or result.params.get("measure") is None or not isinstance(C, (int, float)):
+        return False
+    return result.objective >= C * (1.0 - IDLE)
+
+
 def constant_words(result: Result) -> str:
-    """That a classifier has no weight, and what to try; "" of one that tells samples apart."""
+    """That a classifier has no weight that counts, and what to try; "" of one that tells samples apart."""
     params = result.params
-    if not result.has_classifier or result.weights:
+    idle = is_idle(result)
+    if not result.has_classifier or (result.weights and not idle):
         return ""
     said = result.labels["positive" if result.intercept > 0 else "negative"]
     words = f"constant: every sample is called {said}"
+    if idle and result.weights:
+        words = "worth no more than none: its objective is that of no classifier, and its weights are rounding"
     if params.get("M") == 0:
         return f"{words}; M = 0 allows no other"
     ways = []
@@ -54,6 +71,8 @@ def constant_words(result: Result) -> str:
         ways.append(f"a larger C (say {10 * C:g})")
     if params.get("lambda"):
         ways.append("a smaller lambda")
+    if idle:
+        ways.append("where that changes nothing, fsp-m with -p class_weight=balanced")
     return f"{words}; to try: {' or '.join(ways)}" if ways else words
 
 

@@ -44,7 +44,7 @@ def signs_of(result: Result, X: Any, y: Any = None) -> Array:
     if y is None:
         raise UsageError("there are no labels to compare with; give y")
     given = np.asarray(y)
-    n = X.n_samples if isinstance(X, Instance) else X.shape[0]
+    n = X.n_samples if isinstance(X, Instance) else _rows(result, X)
     if given.shape != (n,):
         raise UsageError(f"y has shape {given.shape} for {n} rows; give one label for each")
     negative, positive = (result.labels[side] for side in ("negative", "positive"))
@@ -55,8 +55,18 @@ def signs_of(result: Result, X: Any, y: Any = None) -> Array:
     return np.array([known[label] for label in given.tolist()], dtype=float)
 
 
-def score(result: Result, data: Any, positive: Any = None, y: Array | None = None) -> dict[str, Any]:
+def _rows(result: Result, X: Any) -> int:
+    """How many rows there are; what a classifier cannot be used on is refused by it."""
+    shape = getattr(X, "shape", ())
+    return int(shape[0]) if isinstance(shape, tuple) and len(shape) == 2 else result.decision_function(X).size
+
+
+def score(
+    result: Result, data: Any, positive: Any = None, y: Array | None = None, values: Array | None = None
+) -> dict[str, Any]:
     """Accuracy and its relatives of the classifier; a ratio whose denominator is zero is None.
+
+    `values` are decision values in place of the result's own, such as those of a scorecard.
 
     The positive class is the one that the result calls positive, or `positive`, the other one. The measure that a
     result was selected for is about the result's own, and left out for the other.
@@ -66,7 +76,8 @@ def score(result: Result, data: Any, positive: Any = None, y: Array | None = Non
     UsageError
         `positive` is neither of the two classes.
     """
-    values = result.decision_function(data)
+    others = values is not None
+    values = result.decision_function(data) if values is None else values
     signs = data.y if y is None else y
     found = values > 0
     truth = signs > 0
@@ -94,7 +105,7 @@ def score(result: Result, data: Any, positive: Any = None, y: Array | None = Non
         "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
     }
     document |= _of_scores(-values if is_other else values, truth)
-    if has_probabilities(result):  # the same of either class
+    if has_probabilities(result) and not others:  # the same of either class
         document["brier"] = float(np.mean((probabilities(result, values) - (signs > 0)) ** 2)) if truth.size else None
     if result.params.get("measure") is not None and not is_other:
         document["measure"] = _measure(result, signs, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mipfs.report.blocks import Alarm, Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
-from mipfs.result.advice import advice, constant_words
+from mipfs.result.advice import advice, constant_words, is_idle
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
@@ -90,5 +90,8 @@ def short(result: Result) -> str:
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
         parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {counted(result)}"]
-        parts += [] if result.weights else ["a constant classifier"]
+        if not result.weights:
+            parts.append("a constant classifier")
+        elif is_idle(result):
+            parts.append("worth no more than none")
     return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"

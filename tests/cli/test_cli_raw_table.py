@@ -73,10 +73,6 @@ def test_the_other_commands_take_a_recipe(cli: Cli, raw: Path, tmp_path: Path) -
     assert cli("compare", raw, *ASKED, *RECIPE, "--M", "2", "--C", "0.1", "--rungs", "plain,exact").code == 0
     asked = ("--methods", "fsp-m", "--M", "2", "--folds", "2", "--C", "0.1")
     assert cli("bench", raw, *ASKED, *RECIPE, *asked, "--json", tmp_path / "b.json").code == 0
-    (tmp_path / "raw.toml").write_text('[data]\nlabel = "bad"\ndrop = ["id"]\n')
-    refused = cli("convert", raw, tmp_path / "store")
-    assert refused.code == 2
-    assert "raw.toml:3: [data] drop prepares a raw table, and a store is not made of one" in refused.err
 
 
 FORGED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import time
@@ -14,6 +15,7 @@ import pytest
 
 import mipfs
 from mipfs.cli import main
+from mipfs.errors import DataError
 from mipfs.lab.scorecard.columns import between, columns_of, snapped
 from mipfs.lab.scorecard.cone import Ground, Proof, in_polar, projected, solved
 from mipfs.lab.scorecard.search import Search
@@ -194,3 +196,53 @@ def test_bad_input(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.Ca
         said = capsys.readouterr().err
         assert word in said
         assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("bins", [0, 3])
+def test_a_card_is_read_back_and_scores_by_itself(
+    card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], bins: int
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    result = mipfs.Result.load(card_of[0])
+    data = mipfs.read(card_of[1], label="class", positive="bad", scale="standard")
+    card = mipfs.scorecard(result, data, bins=bins)
+    file = tmp_path / "card.json"
+    card.save(file)
+    back = mipfs.read_scorecard(file)
+    assert back.document() == card.document()
+    assert [str(block) for block in back.blocks()] == [str(block) for block in card.blocks()]
+    frame = pandas.read_csv(card_of[1])
+    np.testing.assert_array_equal(back.totals(frame), card.totals(frame))
+    np.testing.assert_array_equal(back.predict(frame), card.predict(data))
+    np.testing.assert_array_equal(back.decision_function(frame) > 0, back.speaks_for(back.totals(frame)))
+    new = tmp_path / "new.csv"
+    frame.drop(columns="class").to_csv(new, index=False)
+    assert main(["predict", str(file), str(new), "--scores"]) == 0
+    said = pandas.read_csv(io.StringIO(capsys.readouterr().out))
+    assert list(said) == ["label", "total", "score"]
+    assert said["label"].tolist() == card.predict(data).tolist()
+    np.testing.assert_allclose(said["total"], card.totals(data), atol=1e-8)
+    assert main(["evaluate", str(file), str(card_of[1]), "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["accuracy"] == pytest.approx(1.0 - card.error)
+    assert "brier" not in found
+    assert main(["predict", str(file), str(new), "--probability"]) == 2
+    assert "a scorecard has no probabilities" in capsys.readouterr().err
+
+
+def test_a_card_that_is_none(card_of: tuple[Path, Path], tmp_path: Path) -> None:
+    result = mipfs.Result.load(card_of[0])
+    data = mipfs.read(card_of[1], label="class", positive="bad", scale="standard")
+    good = mipfs.scorecard(result, data, bins=2).document()
+    changes: list[dict[str, Any]] = [
+        {"kind": "result"}, {"scale": None}, {"points": 1, "card": []}, {"status": "BEST"}, {"totals": 3},
+        {"card": [{**good["card"][0], "unit": 0.0}]}, {"card": [{**good["card"][0], "points": 1.5}]},
+        {"card": [{**good["card"][0], "feature": "other"}]}, {"result": {"selected": ["age"]}}, {"schema": 2},
+    ]  # fmt: skip
+    file = tmp_path / "card.json"
+    for change in changes:
+        file.write_text(json.dumps(good | change))
+        with pytest.raises(DataError, match=r"card\.json"):
+            mipfs.read_scorecard(file)
+    with pytest.raises(DataError):
+        mipfs.read_scorecard(card_of[0])

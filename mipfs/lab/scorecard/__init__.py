@@ -2,5 +2,6 @@
 
 from mipfs.lab.scorecard.card import Scorecard
 from mipfs.lab.scorecard.make import scorecard
+from mipfs.lab.scorecard.saved import read_scorecard
 
-__all__ = ["Scorecard", "scorecard"]
+__all__ = ["Scorecard", "read_scorecard", "scorecard"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import numpy.typing as npt
 
 from mipfs.lab.scorecard.columns import Column, totals
 from mipfs.measures import value as measure_value
+from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
@@ -46,6 +50,8 @@ class Scorecard(Reported):
     seconds : float
     truth : (n,) labels of the training data, -1.0 or +1.0
     totals_in_training : (n,) ndarray
+    stated : mapping or None
+        Of a card that was read from a file: what its totals, error and area were.
     """
 
     result: Result
@@ -64,6 +70,7 @@ class Scorecard(Reported):
     seconds: float
     truth: npt.NDArray[np.float64] = field(repr=False)
     totals_in_training: npt.NDArray[np.float64] = field(repr=False)
+    stated: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -80,7 +87,13 @@ class Scorecard(Reported):
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """scale · total + intercept of every row, shape (n,)."""
-        return self.scale * self.totals(X) + self.intercept
+        return self.scores(self.totals(X))
+
+    def scores(self, totals: Array) -> npt.NDArray[np.float64]:
+        """scale · total + intercept of totals (n,), above 0 where the card says the positive class."""
+        found = self.scale * totals + self.intercept
+        least = np.finfo(float).tiny
+        return np.where(self.speaks_for(totals), np.maximum(found, least), np.minimum(found, 0.0))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted labels, as the user called them, shape (n,)."""
@@ -116,15 +129,21 @@ class Scorecard(Reported):
     @property
     def error(self) -> float:
         """The share of the training data on the wrong side."""
+        if self.stated is not None:
+            return float(self.stated["error"])
         return float(np.mean(self.speaks_for(self.totals_in_training) != (self.truth > 0)))
 
     @property
     def auc(self) -> float:
         """The area under the ROC curve on the training data."""
+        if self.stated is not None:
+            return float(self.stated["roc_auc"])
         return float(measure_value("roc-auc", self.truth, self.totals_in_training))
 
     def rates(self) -> list[dict[str, Any]]:
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
+        if self.stated is not None:
+            return [dict(row) for row in self.stated["totals"]]
         totals = np.round(self.totals_in_training, DIGITS)
         each = np.unique(totals)
         parts = np.array_split(each, min(MOST_ROWS, each.size))
@@ -139,8 +158,19 @@ class Scorecard(Reported):
             rows.append({**ends, "samples": count, "positives": positives, "decision": decision})
         return rows
 
+    def save(self, path: str | Path) -> None:
+        """Write the card as JSON, from which `mipfs.read_scorecard` and ``mipfs predict`` take it.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        output_file.save([(Path(path), f"{json.dumps(self.document(), ensure_ascii=False)}\n".encode())])
+
     def document(self) -> dict[str, Any]:
         """What ``--json`` writes."""
+        from mipfs.lab.scorecard.saved import stated_result
+
         return {
             "schema": SCHEMA,
             "kind": "scorecard",
@@ -150,6 +180,7 @@ class Scorecard(Reported):
             "bound": self.bound,
             "gap": self.gap,
             "unrounded": self.unrounded,
+            "asked": self.asked,
             "most_points": self.most_points,
             "scale": self.scale,
             "intercept": self.intercept,
@@ -168,7 +199,7 @@ class Scorecard(Reported):
             "error": self.error,
             "roc_auc": self.auc if math.isfinite(self.auc) else None,
             "labels": dict(self.result.labels),
-            "result": {"selected": list(self.result.selected), "objective": self.result.objective},
+            "result": stated_result(self.result),
             "data_sha256": self.result.data_sha256,
             "nodes": self.nodes,
             "seconds": self.seconds,

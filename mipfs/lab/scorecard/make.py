@@ -18,6 +18,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, declared
 from mipfs.problem import Problem
+from mipfs.result.posed import posed_again
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result
 
@@ -106,12 +107,10 @@ def _problem(result: Result, data: Instance, points: int) -> Problem:
     """The problem of the result, on its data."""
     if not result.has_classifier:
         raise UsageError(f"the result has no classifier to give points to: its status is {result.status.name}")
-    if result.atoms is not None:
-        raise UsageError("a scorecard is for single features, and this result selects others; solve without atoms")
     params = result.params
-    if params["loss"] == "structural" or params.get("margin") == "rho" or params.get("regulariser"):
+    if params["loss"] == "structural" or params.get("margin") == "rho":
         raise UsageError(
-            "a scorecard is for a loss that is a sum over the samples, the unit margin and the squared norm; "
+            "a scorecard is for a loss that is a sum over the samples, and the unit margin; "
             "solve fsp-m with one of the losses hinge, squared-hinge and logistic"
         )
     if points > MOST_POINTS:
@@ -121,10 +120,8 @@ def _problem(result: Result, data: Instance, points: int) -> Problem:
             f"{data.source or 'the data'} is other data than the result was solved on (its digest differs); give "
             "the training data, and the card to new data by predict"
         )
-    return Problem(
-        data, loss=params["loss"], bias=params["bias"], C=params["C"], cardinality=False, lam=0.0,
-        class_weight=params.get("class_weight") or {}, forced_in=(), forced_out=(), weight_bounds={},
-    )  # fmt: skip
+    free: dict[str, Any] = {"cardinality": False, "lam": 0.0, "forced_in": (), "forced_out": (), "weight_bounds": {}}
+    return posed_again(result, data, "a scorecard", **free)
 
 
 def _signs(columns: tuple[Column, ...], bounds: Any, points: int) -> tuple[Any, Any]:

@@ -437,6 +437,7 @@ def _idle(name: str, status: str) -> Rung:
 def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
     if rungs is None:
         return RUNGS
+    rungs = list(rungs)
     if not rungs:
         raise UsageError(f"no rung is named; name some of {', '.join(RUNGS)}")
     for name in rungs:

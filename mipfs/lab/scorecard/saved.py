@@ -1,0 +1,127 @@
+"""A scorecard as JSON, and read back: it holds its result, so that it scores new rows, raw tables too, by itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import DataError
+from mipfs.lab.scorecard.card import SCHEMA, Scorecard
+from mipfs.lab.scorecard.columns import Column
+from mipfs.plumbing.declared import declared
+from mipfs.result import result_json
+from mipfs.result.result import Result, Status, StopReason
+
+REMEDY = "give what `mipfs scorecard --json` wrote"
+KINDS = ("two values", "scaled", "threshold")
+
+
+@declared
+def read_scorecard(path: str | Path) -> Scorecard:
+    """Read a scorecard that `mipfs scorecard --json` or `Scorecard.save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Scorecard
+        As it was, but `truth` and `totals_in_training` are empty: `rates()`, `error` and `auc` say what they said.
+
+    Raises
+    ------
+    DataError
+        There is no scorecard in it, or one that does not hold together.
+
+    Examples
+    --------
+    >>> from mipfs import read_scorecard
+    >>> read_scorecard("card.json").predict(frame)  # doctest: +SKIP
+    """
+    found = card_or_none(path)
+    if found is None:
+        raise DataError("it holds no scorecard", REMEDY, path=Path(path))
+    return found
+
+
+def card_or_none(path: str | Path) -> Scorecard | None:
+    """The scorecard in a file; None where it holds something else, or nothing that can be read."""
+    try:
+        document = result_json.parsed(result_json.read(path))
+    except (DataError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or document.get("kind") != "scorecard":
+        return None
+    try:
+        return _card(document, Path(path))
+    except DataError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"not a complete scorecard: {error!r}", REMEDY, path=Path(path)) from None
+
+
+def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
+    if document["schema"] != SCHEMA or "params" not in document["result"]:
+        raise DataError("an earlier version wrote it, without what scores new rows", "make the card anew", path=path)
+    result = Result.from_json(json.dumps(document["result"]), path=path)
+    columns = tuple(_column(one, result) for one in document["card"])
+    numbers = {name: _number(document[name]) for name in ("scale", "intercept", "objective", "unrounded", "seconds")}
+    if not columns or numbers["scale"] < 0.0:
+        raise ValueError("no columns, or a negative scale")
+    return Scorecard(
+        result=result,
+        columns=columns,
+        points=tuple(_whole(one["points"]) for one in document["card"]),
+        most_points=_whole(document["most_points"]),
+        bound=_number(document["bound"]),
+        status=Status[document["status"]],
+        stop_reason=StopReason[document["stop_reason"]],
+        asked=_number(document["asked"]),
+        nodes=_whole(document["nodes"]),
+        truth=np.zeros(0),
+        totals_in_training=np.zeros(0),
+        stated={"totals": [dict(row) for row in document["totals"]], **_shares(document)},
+        **numbers,
+    )
+
+
+def _shares(document: Mapping[str, Any]) -> dict[str, float]:
+    area = document["roc_auc"]
+    return {"error": _number(document["error"]), "roc_auc": math.nan if area is None else _number(area)}
+
+
+def _column(one: Mapping[str, Any], result: Result) -> Column:
+    """A column as its entry says; `center` and `size` are of the objective, and not needed to score."""
+    threshold = None if one["threshold"] is None else _number(one["threshold"])
+    if one["kind"] not in KINDS or (one["kind"] == "threshold") != (threshold is not None):
+        raise ValueError(f"a column of the kind {one['kind']!r}")
+    if one["feature"] not in result.weights:
+        raise ValueError(f"{one['feature']!r} is no feature of the result")
+    unit = _number(one["unit"])
+    if unit == 0.0:
+        raise ValueError("a column whose unit is 0")
+    return Column(one["feature"], one["kind"], _number(one["origin"]), unit, threshold, 0.0, 1.0)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is no whole number")
+    return value
+
+
+def stated_result(result: Result) -> dict[str, Any]:
+    """A result in the JSON of a card: without its history."""
+    return dict(json.loads(dataclasses.replace(result, trace=type(result.trace)(())).to_json()))

@@ -1,0 +1,42 @@
+"""The problem that a result solved, posed anew on its data: what `refit` and `scorecard` begin from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+from mipfs.result.result import Result
+
+OF_MEASURE = ("measure", "beta", "k")
+
+
+def posed_again(result: Result, data: Instance, what: str, **changes: Any) -> Problem:
+    """The problem with loss, intercept, C, weights of the classes and bounds on weights of a result.
+
+    Which features may be selected is not carried over: M, rows and penalties are those of `changes`, or none.
+
+    Parameters
+    ----------
+    result : Result
+    data : Instance, the data that it was solved on
+    what : what is made of it, for a message
+    **changes : parameters of `Problem` that are to be others; None says nothing
+
+    Raises
+    ------
+    UsageError
+        Atoms that are no single features, or a term of the weights other than their squares.
+    """
+    params = result.params
+    if result.atoms is not None:
+        raise UsageError(f"{what} is for single features, and this result selects others; solve it anew without atoms")
+    if params.get("regulariser") is not None:
+        raise UsageError(f"{what} is for the squared norm, and this result has another term of the weights")
+    given: dict[str, Any] = {name: params[name] for name in ("loss", "bias", "C")}
+    given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
+    given |= {name: value for name, value in changes.items() if value is not None}
+    if given["loss"] == "structural":
+        given |= {name: params[name] for name in OF_MEASURE if params.get(name) is not None}
+    return Problem(data, **given)
