@@ -86,6 +86,10 @@ class CertificateWarning(UserWarning):
     """A saved result claims less than the run found, so that its certificate stays small."""
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written; the run goes on, and what was kept before stands."""
+
+
 class DataWarning(UserWarning):
     """Data that can be read, but perhaps not as it was meant; the message names the file, the column and the remedy."""
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec
 
-from mipfs.errors import CertificateWarning, DataWarning, MipfsError
+from mipfs.errors import CertificateWarning, CheckpointWarning, DataWarning, MipfsError
 from mipfs.plumbing.signals import Strike, heard
 from mipfs.report.visible import in_one_line
 
@@ -31,6 +31,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
                 warnings.showwarning = _show_warning
                 for category in (CertificateWarning, DataWarning):
                     warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", category)
+                warnings.simplefilter("always", CheckpointWarning)
                 return function(*args, **kwargs)
         except KeyboardInterrupt as error:
             return report(error)
@@ -54,7 +55,7 @@ def _show_warning(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    ours = issubclass(category, (CertificateWarning, DataWarning))
+    ours = issubclass(category, (CertificateWarning, CheckpointWarning, DataWarning))
     complain(str(message) if ours else f"{category.__name__}: {message}", "warning")
 
 

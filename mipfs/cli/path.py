@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,6 +75,13 @@ def path(
     gap: Annotated[
         float, typer.Option("--gap", metavar="GAP", help="Relative gap at which an answer counts as optimal.")
     ] = 1e-4,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", metavar="FILE", help="A new file to keep every point in, to go on with --resume."),
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="FILE", help="Go on with the path whose points are in FILE.")
+    ] = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -118,7 +126,9 @@ def path(
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     inputs = (data_file, subject_to, rows, *files_of(module))
     check_target(json, *inputs, pair=True)
-    check_page(report, *inputs, outputs=(json,))
+    check_page(report, *inputs, resume, outputs=(json, checkpoint))
+    if checkpoint is not None:
+        check_target(checkpoint, *inputs, json, option="--checkpoint")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
@@ -131,9 +141,19 @@ def path(
         options["time_limit"] = time_limit
     with held(deliver=False):
         with live_path(quiet) as watchers:
-            found = mipfs.path(problem, driver=driver, **axes, **options, **watchers)
+            kept = {"checkpoint": _checkpoint(checkpoint), "resume": resume}
+            found = mipfs.path(problem, driver=driver, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
+
+
+def _checkpoint(file: str | None) -> Any:
+    """Where every point is kept, with the command that `mipfs resume` goes on with."""
+    from mipfs.cli.typed import ARGUMENTS
+    from mipfs.lab.studies.walk import Checkpoint
+    from mipfs.result.state import Began
+
+    return None if file is None else Checkpoint(file, Began(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
 def _finish(found: SolutionPath, targets: Targets) -> int:

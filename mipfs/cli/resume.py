@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mipfs.cli.driver_options import Option
 from mipfs.cli.options import Json, Quiet, Report
-from mipfs.errors import UsageError
+from mipfs.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from mipfs.result.state import Began
 
 TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size"
 """Options that are given anew, each with a value."""
 
 
 def resume(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What `mipfs solve --checkpoint FILE` has kept.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What `--checkpoint FILE` of `mipfs solve` or `mipfs path` has kept.")
+    ],
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Seconds more; by default as many as before.")
     ] = None,
@@ -37,16 +42,20 @@ def resume(
 ) -> int:
     """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""
     from mipfs.cli import main
-    from mipfs.result.state import State
 
-    began = State.load(file).began
+    began, command = _began(file)
     if not began.arguments:
+        what = "solve(problem, driver" if command == "solve" else "path(problem, M=..."
         raise UsageError(
             f"{file}: the run was begun in Python, which keeps no command; there "
-            f"mipfs.solve(problem, driver, resume={file!r}) goes on with it"
+            f"mipfs.{what}, resume={file!r}) goes on with it"
         )
-    if began.arguments[0] != "solve":
-        raise UsageError(f"{file}: its command is {began.arguments[0]!r}, and states are kept by `mipfs solve` alone")
+    if began.arguments[0] != command:
+        raise UsageError(
+            f"{file}: its command is {began.arguments[0]!r}, and such files are of `mipfs {command}` alone"
+        )
+    if command == "path" and (option or any(value is not None for value in (memory_limit, pool_gap, pool_size))):
+        raise UsageError(f"{file}: a path takes --time-limit and --gap anew; give the others to `mipfs path --resume`")
     named = zip(TAKES, (json, report, time_limit, memory_limit, gap, pool_gap, pool_size), strict=True)
     given = {name: str(value) for name, value in named if value is not None}
     for name in ("--json", "--report"):  # of this folder, not of the first command's
@@ -59,9 +68,25 @@ def resume(
         raise UsageError(f"{file}: the run was begun in {began.folder}, {error.strerror}; it goes on there") from None
     options = [text for one in option or () for text in ("-o", one)]
     more = [text for pair in given.items() for text in pair] + ["--quiet"] * quiet
-    return main(
-        [*_without(began.arguments, given, option or ()), *options, *more, "--resume", place, "--checkpoint", place]
-    )
+    goes_on = ["--resume", place, *(["--checkpoint", place] if command == "solve" else [])]
+    return main([*_without(began.arguments, given, option or ()), *options, *more, *goes_on])
+
+
+def _began(file: str) -> tuple[Began, str]:
+    """How a run began whose state, or a path whose points, are in a file; the command that keeps such files."""
+    from mipfs.lab.studies import bench, point_store
+    from mipfs.result.state import State
+
+    if point_store.is_store(file):
+        return point_store.began_of(file), "path"
+    try:
+        return State.load(file).began, "solve"
+    except DataError as error:
+        try:
+            bench.load(file)
+        except DataError:
+            raise error from None
+    raise UsageError(f"{file} holds a benchmark; `mipfs bench DATA --resume -o {file}` goes on with it")
 
 
 def _without(arguments: Sequence[str], given: dict[str, str], options: Sequence[str]) -> list[str]:

@@ -102,6 +102,12 @@ def solve(
         str | None,
         typer.Option("--checkpoint", metavar="FILE", help="Keep the state of the run there, to go on with --resume."),
     ] = None,
+    checkpoint_every: Annotated[
+        float | None,
+        typer.Option(
+            "--checkpoint-every", metavar="S", help="Write it every S seconds [default: 300], and at the end."
+        ),
+    ] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="FILE", help="Go on with the run whose state is in FILE.")
     ] = None,
@@ -192,7 +198,7 @@ def solve(
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
-            options |= {"checkpoint": _keeper(checkpoint), "resume": resume, "observers": observers}
+            options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
             result = drivers.solve(declared, driver=driver, **options, **where)
             if calibrate is not None and result.has_classifier:
                 result = _calibrated(problem, result, calibrate, options)
@@ -200,13 +206,18 @@ def solve(
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
 
-def _keeper(checkpoint: str | None) -> Any:
+def _keeper(checkpoint: str | None, every: float | None) -> Any:
     """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.result.state import Began
-    from mipfs.run.checkpoint import Keeper
+    from mipfs.run.checkpoint import EVERY, Keeper
 
-    return None if checkpoint is None else Keeper(checkpoint, began=Began(tuple(ARGUMENTS.get()), os.getcwd()))
+    if every is not None and not every > 0:
+        raise UsageError(f"--checkpoint-every {every:g} must be a number of seconds > 0")
+    if checkpoint is None:
+        return None
+    began = Began(tuple(ARGUMENTS.get()), os.getcwd())
+    return Keeper(checkpoint, EVERY if every is None else every, began=began)
 
 
 def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[str, Any]) -> Result:

@@ -50,19 +50,20 @@ def sound_streams() -> Iterator[None]:
         if isinstance(stream, io.TextIOWrapper):
             # A feature name that the terminal cannot show must not end a run.
             stream.reconfigure(errors="replace")
+    own: StandardOutput | None = None  # none where another command calls this one, whose streams they are
     if isinstance(held, io.TextIOWrapper) and held is sys.__stdout__:
-        sys.stdout = StandardOutput(
+        sys.stdout = own = StandardOutput(
             held.buffer, held.encoding, "replace", line_buffering=held.line_buffering, write_through=held.write_through
         )
     try:
         yield
     finally:
-        if isinstance(sys.stdout, StandardOutput):
-            sys.stdout.lost = None  # reported, and given up
+        if own is not None:
+            own.lost = None  # reported, and given up
             with suppress(OSError, UsageError):
-                sys.stdout.flush()
-            sys.stdout.lost = None
-            sys.stdout.detach()
+                own.flush()
+            own.lost = None
+            own.detach()
             sys.stdout = held
         try:
             sys.stderr.flush()

@@ -28,9 +28,11 @@ from mipfs.drivers.master_node import Node
 from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
+from mipfs.inner.boolean_node import NEGLIGIBLE_SIGMA
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
+from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
 from mipfs.proof.saved import restored_cuts
@@ -162,16 +164,24 @@ def _planted(
     problem = run.problem
     selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
-    root = supports.subproblem.solve(inner, tol)
-    pool.add(root.cut)
-    supports.round(root.cut.slopes)
-    if boolean.carries(problem):
+    carried = boolean.carries(problem)
+    value = 0.0
+    if not (carried and _is_large(problem, inner, run.settings.master.largest_step)):
+        root = supports.subproblem.solve(inner, tol)
+        pool.add(root.cut)
+        supports.round(root.cut.slopes)
+        value = root.value
+    if carried:
         solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
         relaxed = solver.solve(*selection.sigma_bounds(), tol)
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start
-    scale = max(1e-6, abs(root.value))
+        if value == 0.0:
+            value = relaxed.upper if np.isfinite(relaxed.upper) else relaxed.lower
+            inner = np.where(relaxed.sigma > NEGLIGIBLE_SIGMA, relaxed.sigma, 0.0)
+            supports.round(relaxed.cut.slopes)
+    scale = max(1e-6, abs(value))
     return Master(
         selection,
         problem.penalty,
@@ -182,6 +192,13 @@ def _planted(
         start=start,
         settings=run.settings.master,
     )
+
+
+def _is_large(problem: Problem, sigma: Array, most: float) -> bool:
+    """Whether one Newton step of the SVM on a support takes more than `most` multiplications: none is cut short."""
+    n, k = problem.data.n_samples, int(np.count_nonzero(sigma))
+    share = problem.data.block().nnz / max(1, n * problem.data.n_features)
+    return n * k * min(n, k) * share > most
 
 
 def _is_done(supports: Supports, node: Node) -> bool:

@@ -6,6 +6,7 @@ A driver that can be taken up again yields what makes its own part of it.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mipfs.errors import CheckpointWarning, UsageError
 from mipfs.result.state import Arrays, Began, State, stamp_of
 
 if TYPE_CHECKING:
@@ -46,11 +48,14 @@ class Keeper:
         return self.path is not None and time.monotonic() >= self._next
 
     def keep(self, make: Callable[[], State]) -> None:
-        """Take over where a run stands."""
+        """Take over where a run stands; a file that cannot be written is warned about, and stays as it was."""
         begin = time.monotonic()
         self.state = replace(make(), began=self.began)
         if self.path is not None:
-            self.state.save(self.path)
+            try:
+                self.state.save(self.path)
+            except UsageError as error:  # a full disk, say: hours of work are not lost to it
+                warnings.warn(f"{error}; the run goes on, its last checkpoint stands", CheckpointWarning, stacklevel=2)
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))
 
 

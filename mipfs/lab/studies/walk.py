@@ -15,6 +15,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from mipfs import drivers
@@ -23,6 +24,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import Fold, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
+from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import Place, Steps, place_text, steps_of
 from mipfs.plumbing.declared import Positive, Seed, declared
@@ -30,6 +32,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.state import Began
 from mipfs.run.carry import carry, support
 from mipfs.run.run import Observer, parameters
 from mipfs.selection.selection import Rows
@@ -53,6 +56,8 @@ def path(
     on_point: Callable[[Point], object] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
+    checkpoint: str | Path | Checkpoint | None = None,
+    resume: str | Path | None = None,
     **options: Any,
 ) -> SolutionPath:
     """Solve a problem for every value of one parameter, for all pairs of M and C, or with rows added one by one.
@@ -86,6 +91,11 @@ def path(
     observers : iterable of callables that receive every iteration record
     verbose : bool, default False
         Print on standard error what is being solved, and every point when it is there.
+    checkpoint : path-like, optional
+        A new file, to which every solve is appended when it is done.
+    resume : path-like, optional
+        Such a file of the same data, problem and driver: what it holds is not solved again, the rest is appended. The
+        values of the path and the folds may be others; where a limit or the gap is, what is proven stays.
     **options
         Options of the driver; ``time_limit`` is in seconds for every point.
 
@@ -98,7 +108,9 @@ def path(
     ------
     UsageError
         None or several of M, C, lam and rows, other than M and C; a value twice or out of its range; `one_se` without
-        folds or along rows; what `mipfs.solve` refuses.
+        folds or along rows; what `mipfs.solve` refuses; a checkpoint that is there already.
+    DataError
+        What `resume` names is of another path or version, or missing.
     """
     from mipfs.formulation import compile as compile_model
 
@@ -114,6 +126,7 @@ def path(
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
+    walk.store = _store(base, steps, walk, checkpoint, resume)
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps))
     if parts and not walk.interrupted:
@@ -136,6 +149,30 @@ def path(
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A new file for the solves of a path, and how that began on the command line."""
+
+    path: str | Path
+    began: Began
+
+
+def _store(
+    base: Problem, steps: Steps, walk: _Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
+) -> PointStore | None:
+    """Where the solves are kept, if anywhere."""
+    if checkpoint is not None and resume is not None:
+        raise UsageError(
+            "resume goes on with the file that it names, and keeps there what it solves; leave checkpoint out"
+        )
+    if checkpoint is None and resume is None:
+        return None
+    given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint or "", Began())
+    place = given.path if resume is None else resume
+    about = base, tuple(steps.asked), walk.driver, walk.options
+    return PointStore(place, *about, began=given.began, goes_on=resume is not None)
 
 
 def _aloud(given: Callable[[Any], object] | None, say: Callable[[Any], object]) -> Callable[[Any], None]:
@@ -189,6 +226,7 @@ class _Walk:
         self.takes_pool, self.takes_start = "pool" in fields, "start" in fields
         self.gap_asked = float(options.get("gap", fields["gap"]))
         self.interrupted = False
+        self.store: PointStore | None = None
 
     def points(self, steps: Steps) -> list[Point]:
         """The points in the order of the walk, those that were reached before an interrupt."""
@@ -196,8 +234,7 @@ class _Walk:
         try:
             for point, problem in zip(self._solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
-                    self.on_begin(f"{place_text(point.place)}, cold")
-                    again = self._solve(problem, {})
+                    again = self._cold(problem, place_text(point.place))
                     point = point if self.interrupted else dataclasses.replace(point, cold=again)
                 done.append(point)
                 self.on_point(point)
@@ -228,32 +265,57 @@ class _Walk:
         best: tuple[str, ...] = ()
         first = pool, best
         for k, (place, added, problem) in enumerate(zip(steps.places, steps.added, problems, strict=True)):
-            self.on_begin(f"{about}{place_text(place)}")
             if k % steps.leg == 0:
                 pool, best = first  # nearer than the end of the leg before
-            began = time.perf_counter()
-            given: dict[str, Any] = {}
-            if self.takes_pool:
-                given["pool"] = pool = carry(pool, problem)
-            start = support(pool, problem, best) if best and self.takes_start else None
-            if start is not None:
-                given["start"] = start
-            n_carried = len(pool)
-            spent = time.perf_counter() - began
-            result = self._solve(problem, given)
-            pool = pool if result.pool is None else result.pool
-            result = dataclasses.replace(result, pool=None)  # many points, one pool
+            kept = None if self.store is None else self.store.find(problem)
+            if kept is None:
+                self.on_begin(f"{about}{place_text(place)}")
+                kept, pool = self._carried(problem, pool, best)
+            result = kept.result
             if self.interrupted and not result.has_classifier:
                 return
             best = result.selected or best
             if k % steps.leg == 0:
                 first = pool, best
+            said = kept.about
             yield Point(
-                place, result, result.bound, self.gap_asked, spent + result.seconds, n_carried, len(pool) - n_carried,
-                start or (), added,
+                place, result, result.bound, self.gap_asked, float(said["seconds"]), int(said["cuts_carried"]),
+                int(said["cuts"]), tuple(map(str, said["start"])), added,
             )  # fmt: skip
             if self.interrupted:
                 return
+
+    def _carried(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> tuple[Kept, CutPool]:
+        """Solve a point with what the one before left, and keep it; its own cuts."""
+        began = time.perf_counter()
+        given: dict[str, Any] = {}
+        if self.takes_pool:
+            given["pool"] = pool = carry(pool, problem)
+        start = support(pool, problem, best) if best and self.takes_start else None
+        if start is not None:
+            given["start"] = start
+        n_carried = len(pool)
+        spent = time.perf_counter() - began
+        result = self._solve(problem, given)
+        pool = pool if result.pool is None else result.pool
+        result = dataclasses.replace(result, pool=None)  # many points, one pool
+        seconds = spent + result.seconds
+        about = {"seconds": seconds, "cuts_carried": n_carried, "cuts": len(pool) - n_carried, "start": start or ()}
+        if self.store is not None and not self.interrupted:
+            self.store.add(problem, result, about)
+        return Kept(result, about), pool
+
+    def _cold(self, problem: Problem, about: str) -> Result:
+        """Solve a point from nothing, unless that is kept."""
+        kept = None if self.store is None else self.store.find(problem, cold=True)
+        if kept is not None:
+            return kept.result
+        self.on_begin(f"{about}, cold")
+        result = self._solve(problem, {})
+        if self.store is not None and not self.interrupted:
+            none = {"seconds": result.seconds, "cuts_carried": 0, "cuts": 0, "start": ()}
+            self.store.add(problem, result, none, cold=True)
+        return result
 
     def _solve(self, problem: Problem, carried: dict[str, Any]) -> Result:
         result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)

@@ -1,0 +1,267 @@
+"""The solves of a path on disk: a line for every one, appended when it is done, so that what was killed goes on.
+
+A line is the SHA-256 of its JSON, a space, and the JSON; one that a kill has torn or a disk has damaged has another
+digest, and its problem is solved again. The first line says what the path is of. Every other has the stamp of its
+problem (`mipfs.result.state.stamp_of`), so that a longer path, other folds or a larger limit take what fits them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mipfs.errors import CheckpointWarning, DataError, UsageError
+from mipfs.plumbing import output_file
+from mipfs.plumbing.digest import digest
+from mipfs.problem import Problem
+from mipfs.result import result_json
+from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
+from mipfs.result.sidecar import packed
+from mipfs.result.state import Began, stamp_of
+
+KIND = "points of a path"
+VERSION = 1
+"""Version of the lines."""
+LIMITS = ("gap", "time_limit", "memory_limit", "iteration_limit", "threads")
+"""Options that change how far a solve goes, and not what it is of: what is proven to the asked gap stays so."""
+REMEDY = "give what `mipfs path --checkpoint FILE` has kept"
+SIDECAR = "point.cert.npz"
+"""The name of a certificate in its line: where the path is written it gets its own."""
+_DIGEST = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A solve that stands in a store.
+
+    Attributes
+    ----------
+    result : Result, with its certificate
+    about : mapping, what a point says besides: seconds, cuts_carried, cuts, start
+    """
+
+    result: Result
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class PointStore:
+    """What was solved of a path, in a file that grows.
+
+    Parameters
+    ----------
+    path : path-like
+    base : Problem
+    axes : what the path runs over, of M, C, lambda and rows: its values there do not count
+    driver : str
+    options : mapping, of the driver
+    began : Began, how the path began on the command line
+    goes_on : bool
+        Whether the file is there, of the same path; otherwise there must be none.
+
+    Raises
+    ------
+    UsageError
+        The file is there and should not be, or cannot be written.
+    DataError
+        It is missing, none of a path, or one of other data, of another problem, driver or version.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        base: Problem,
+        axes: Collection[str],
+        driver: str,
+        options: Mapping[str, Any],
+        *,
+        began: Began | None = None,
+        goes_on: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._options = {name: _said(value) for name, value in options.items()}
+        self._kept: dict[tuple[str, bool], Mapping[str, Any]] = {}
+        self._is_dead = False
+        head = {"kind": KIND, "version": VERSION, "driver": driver, "data": base.atoms.stamp}
+        head["problem"] = stamp_of(_without(base, axes))
+        if goes_on:
+            lines = _lines(self.path)
+            _check(lines[0], head, self.path)
+            self._kept = {(line["problem"], line["cold"]): line for line in lines[1:] if _is_solve(line)}
+            return
+        if os.path.lexists(self.path):
+            raise UsageError(
+                f"{self.path} is there already; go on with it by `mipfs resume {self.path}` or --resume, or name "
+                "another file"
+            )
+        began = Began() if began is None else began
+        head |= {"arguments": list(began.arguments), "folder": began.folder}
+        output_file.save([(self.path, _line(head))])
+
+    def find(self, problem: Problem, *, cold: bool = False) -> Kept | None:
+        """What was found of a problem; None where nothing was, or not to the gap and options that are asked now."""
+        line = self._kept.get((stamp_of(problem), cold))
+        if line is None:
+            return None
+        try:
+            result = Result.from_json(json.dumps(line["result"]), path=self.path)
+            content = None if line["certificate"] is None else base64.b64decode(line["certificate"])
+        except (DataError, ValueError, TypeError):
+            return None
+        if not self._suffices(line["options"], result):
+            return None
+        return Kept(replace(result, sidecar=content, path=self.path), line["about"])
+
+    def add(self, problem: Problem, result: Result, about: Mapping[str, Any], *, cold: bool = False) -> None:
+        """Append a solve. A file that cannot be written is warned about once, and the path goes on without it."""
+        if self._is_dead:
+            return
+        content, entry = packed(result, SIDECAR, 1e6 * CERTIFICATE_LIMIT)
+        line = {
+            "problem": stamp_of(problem),
+            "cold": cold,
+            "options": self._options,
+            "about": dict(about),
+            "result": json.loads(result._claiming(entry).to_json()),
+            "certificate": None if content is None else base64.b64encode(content).decode("ascii"),
+        }
+        try:
+            _append(self.path, _line(line))
+        except OSError as error:
+            self._is_dead = True
+            warnings.warn(
+                f"{self.path}: cannot be written ({error.strerror or error}); the path goes on, and what it solves "
+                "from here on is not kept there",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+
+    def _suffices(self, options: Mapping[str, Any], result: Result) -> bool:
+        """Whether a solve is what would come of it now: the same options, or proven with others that only limit."""
+        if options == self._options:
+            return True
+        if _unlimited(options) != _unlimited(self._options):
+            return False
+        asked = self._options.get("gap")
+        return result.status is Status.INFEASIBLE or (
+            result.status is Status.OPTIMAL and asked is not None and result.gap <= float(asked)
+        )
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a file begins as these do."""
+    try:
+        with open(path, "rb") as stream:
+            start = stream.read(_DIGEST + 40)
+    except OSError:
+        return False
+    return start[_DIGEST:].startswith(f' {{"kind": "{KIND}"'.encode())
+
+
+def began_of(path: str | Path) -> Began:
+    """How a path began whose solves are in a file.
+
+    Raises
+    ------
+    DataError
+    """
+    head = _lines(Path(path))[0]
+    arguments, folder = head.get("arguments"), head.get("folder")
+    _known(isinstance(arguments, list) and isinstance(folder, str), Path(path))
+    return Began(tuple(map(str, arguments or ())), str(folder))
+
+
+def _lines(path: Path) -> list[Mapping[str, Any]]:
+    """The lines whose digest fits, the first of which must be one."""
+    try:
+        texts = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
+    found = [_parsed(text) for text in texts]
+    _known(found[0] is not None and found[0].get("kind") == KIND, path)
+    return [line for line in found if line is not None]
+
+
+def _parsed(text: bytes) -> Mapping[str, Any] | None:
+    said, space, body = text.partition(b" ")
+    if not space or said != digest([body]).encode():
+        return None
+    try:
+        line = result_json.parsed(body.decode("utf-8"))
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) else None
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    return digest([body]).encode() + b" " + body + b"\n"
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Append a line, on disk when it returns; on an error the file ends where it ended."""
+    with open(path, "r+b") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, end - 1))
+        torn = end > 0 and stream.read(1) != b"\n"
+        try:
+            stream.write(b"\n" * torn + line)
+            stream.flush()
+            os.fsync(stream.fileno())
+        except OSError:
+            stream.truncate(end)
+            raise
+
+
+def _check(there: Mapping[str, Any], here: Mapping[str, Any], path: Path) -> None:
+    """Refuse what another path has kept, and say in what they differ."""
+    if there.get("version") != here["version"]:
+        raise DataError("kept by another version of mipfs", "begin the path anew, in another file", path=path)
+    for name, what in (
+        ("driver", f"driver {there.get('driver')!r}, not {here['driver']!r}"),
+        ("data", "other data, scaling or atoms"),
+        ("problem", "another problem: loss, rows, costs or what else stays the same along the path differ"),
+    ):
+        if there.get(name) != here[name]:
+            raise DataError(f"kept of {what}", "begin the path anew, in another file", path=path)
+
+
+def _known(holds: bool, path: Path) -> None:
+    if not holds:
+        raise DataError("is no store of a path", REMEDY, path=path)
+
+
+def _is_solve(line: Mapping[str, Any]) -> bool:
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "problem": lambda value: isinstance(value, str),
+        "cold": lambda value: isinstance(value, bool),
+        "options": lambda value: isinstance(value, dict),
+        "about": lambda value: isinstance(value, dict) and value.keys() >= {"seconds", "cuts_carried", "cuts", "start"},
+        "result": lambda value: isinstance(value, dict),
+        "certificate": lambda value: value is None or isinstance(value, str),
+    }
+    return all(name in line and holds(line[name]) for name, holds in kinds.items())
+
+
+def _without(base: Problem, axes: Collection[str]) -> Problem:
+    """The problem at fixed values of what a path runs over; along rows the first point is the problem itself."""
+    fixed = {"M": ("M", None), "C": ("C", 1.0), "lambda": ("lam", 0.0)}
+    return base.replace(**dict(fixed[axis] for axis in axes if axis in fixed))
+
+
+def _unlimited(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in LIMITS}
+
+
+def _said(value: Any) -> Any:
+    """An option as JSON has it: data by its digest, other objects by their type."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return result_json.plain(value)
+    if isinstance(value, (list, tuple, Mapping)):
+        return json.loads(json.dumps(result_json.plain(value), default=lambda one: type(one).__qualname__))
+    return getattr(value, "sha256", type(value).__qualname__)

@@ -1,0 +1,370 @@
+"""Kills commands with SIGKILL at random moments, goes on with them, and compares with what nobody killed.
+
+    python -m tests.killed --runs 200 --seed 1
+
+Every run is a process of its own, forked from one that has loaded the package: the moment of the kill falls into
+the work. A run is killed once to three times, and every time what is there under a final name must be whole: the file
+that stood there before, or a new one. In the end the command is let finish. A driver must then have the status of the
+run that nobody killed, and `branch` its objective, its bound (1e-9) and its support; others a value within both gaps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+PATIENCE = 120.0
+"""Seconds after which a run counts as hanging."""
+GAP = 1e-4
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that is killed, and how it goes on.
+
+    Attributes
+    ----------
+    name : str
+    begin, again : arguments, those of the first call and of every further one while `kept` is not there or is
+    kept : str, the file without which it begins anew; "" where the first call goes on by itself
+    check : callable, says of two folders what differs, the first of a run that nobody killed
+    final : names of files that must be whole at any moment
+    """
+
+    name: str
+    begin: tuple[str, ...]
+    again: tuple[str, ...]
+    kept: str
+    check: Callable[[Path, Path], str]
+    final: tuple[str, ...] = ()
+
+
+def same_tree(whole: Path, again: Path) -> str:
+    """Of `branch`: status, objective, bound and support."""
+    one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
+    for name in ("status", "selected"):
+        if one[name] != other[name]:
+            return f"{name} {other[name]}, not {one[name]}"
+    for name in ("objective", "bound"):
+        if abs(one[name] - other[name]) > 1e-9 * abs(one[name]):
+            return f"{name} {other[name]!r}, not {one[name]!r}"
+    return ""
+
+
+def same_value(whole: Path, again: Path) -> str:
+    """Of any other driver: status, and a value within the asked gap."""
+    one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
+    return _within(one, other)
+
+
+def _within(one: dict[str, object], other: dict[str, object]) -> str:
+    if one["status"] != other["status"]:
+        return f"status {other['status']}, not {one['status']}"
+    bounds = [float(each["bound"]) for each in (one, other)]  # type: ignore[arg-type]
+    tops = [_top(each) for each in (one, other)]
+    if max(bounds) > min(tops) * (1 + 1e-9):
+        return f"bounds {bounds} above values {tops}"
+    if max(tops) - min(bounds) > 2.1 * GAP * abs(max(tops)):
+        return f"values {tops}, bounds {bounds}: further apart than the gap"
+    return ""
+
+
+def _top(result: dict[str, object]) -> float:
+    relaxed = result.get("relaxed")
+    if result["status"] == "RELAXED" and isinstance(relaxed, dict):
+        return float(relaxed["upper"])
+    return float(result["objective"])  # type: ignore[arg-type]
+
+
+def same_path(whole: Path, again: Path) -> str:
+    """Every point of a path, and what was chosen."""
+    one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
+    if len(one["points"]) != len(other["points"]):
+        return f"{len(other['points'])} points, not {len(one['points'])}"
+    if one["chosen"] != other["chosen"]:
+        return f"chose {other['chosen']}, not {one['chosen']}"
+    pairs = zip(one["points"], other["points"], strict=True)
+    return next((said for said in (_within(a, b) for a, b in pairs) if said), "")
+
+
+def same_bench(whole: Path, again: Path) -> str:
+    """All records of a benchmark, their seconds aside."""
+    names = ("method", "M", "fold", "status", "value", "C", "selected")
+    found = []
+    for folder in (whole, again):
+        records = json.loads((folder / "r.json").read_text())["records"]
+        found.append(sorted(json.dumps([record[name] for name in names]) for record in records))
+    return "" if found[0] == found[1] else "other records"
+
+
+def same_store(whole: Path, again: Path) -> str:
+    """A column store, byte by byte."""
+    one, other = ({path.name: _digest(path) for path in (folder / "store").iterdir()} for folder in (whole, again))
+    return (
+        ""
+        if one == other
+        else f"other files: {sorted(name for name in one | other if one.get(name) != other.get(name))}"
+    )
+
+
+def same_study(whole: Path, again: Path) -> str:
+    """The units of a study."""
+    found = []
+    for folder in (whole, again):
+        lines = [line for line in (folder / "study" / "rows.jsonl").read_text().splitlines() if _is_json(line)]
+        found.append(sorted(json.loads(line)["unit"] for line in lines))
+    return "" if found[0] == found[1] else "other units"
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+SOLVE = ("--scale", "standard", "--quiet", "--json", "r.json", "--checkpoint", "s.npz", "--checkpoint-every", "0.02")
+RESUME = ("resume", "s.npz", "--quiet")
+TREE = ("solve", "fsp-m", "data.svm", "-p", "M=5", "-p", "C=1")
+FINAL = ("r.json", "s.npz")
+BENCH = ("bench", "data.svm", "--methods", "information-gain,rfe,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01,0.1")
+CASES = (
+    Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
+    Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
+    Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
+    Case("gbd", (*TREE[:4], "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
+    Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_value, FINAL),
+    Case(
+        "two_layer",
+        ("solve", "structural", "wide.svm", "-p", "M=10", "-p", "measure=f1", *SOLVE),
+        RESUME,
+        "s.npz",
+        same_value,
+        FINAL,
+    ),
+    Case(
+        "path",
+        ("path", "data.svm", "--M", "1:4", "-p", "C=0.3", "--folds", "2", *SOLVE[:-2]),
+        ("resume", "s.npz", "--quiet"),
+        "s.npz",
+        same_path,
+        FINAL,
+    ),
+    Case(
+        "bench",
+        (*BENCH, "--quiet", "-o", "r.json"),
+        (*BENCH, "--quiet", "-o", "r.json", "--resume"),
+        "r.json",
+        same_bench,
+        ("r.json",),
+    ),
+    Case(
+        "convert",
+        ("convert", "long.svm", "store", "--block-size", "1", "--memory", "16", "--quiet"),
+        ("convert", "long.svm", "store", "--block-size", "1", "--memory", "16", "--quiet"),
+        "",
+        same_store,
+    ),
+    Case(
+        "study",
+        ("study", "recovery", "--quick", "-o", "study", "--quiet"),
+        ("study", "recovery", "--quick", "-o", "study", "--quiet"),
+        "",
+        same_study,
+    ),
+    Case("conic", ("solve", "nmmkl", "data.svm", "-p", "M=3", *SOLVE[:5]), (), "", same_value, ("r.json",)),
+    Case(
+        "monolithic",
+        (*TREE[:4], "M=2", "-p", "C=0.01", "--driver", "monolithic", *SOLVE[:5]),
+        (),
+        "",
+        same_value,
+        ("r.json",),
+    ),
+)
+
+
+def data_in(folder: Path) -> None:
+    """The data of the cases."""
+    r = np.random.default_rng(0)
+    for name, n, p, noise in (("data", 120, 16, 1.0), ("wide", 150, 400, 1.0), ("long", 6000, 100, 1.0)):
+        X = r.normal(size=(n, p))
+        y = np.where(X[:, :4].sum(axis=1) + 2.0 * noise * r.normal(size=n) > 0, 1, -1)
+        lines = [
+            f"{label:+d} " + " ".join(f"{j + 1}:{v:.5g}" for j, v in enumerate(row))
+            for label, row in zip(y, X, strict=True)
+        ]
+        (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
+
+
+def called(arguments: Sequence[str], folder: Path, kill_after: float | None = None) -> tuple[int | None, str, float]:
+    """A command in a forked process: its exit code, None where it was killed; what it said, its seconds."""
+    from mipfs.cli import main
+
+    said = folder / ".said"
+    begin = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            os.setsid()
+            os.chdir(folder)
+            handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(handle, 1)
+            os.dup2(handle, 2)
+            code = main(list(arguments))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    end = begin + (PATIENCE if kill_after is None else kill_after)
+    status = None
+    while status is None and time.monotonic() < end:
+        done, found = os.waitpid(child, os.WNOHANG)
+        status = found if done else None
+        time.sleep(0.002)
+    if status is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # SCIP's and Clarabel's processes too
+        os.waitpid(child, 0)
+        if kill_after is None:
+            return -1, f"no end after {PATIENCE:g} s", time.monotonic() - begin
+        return None, "", time.monotonic() - begin
+    return os.waitstatus_to_exitcode(status), said.read_text(errors="replace"), time.monotonic() - begin
+
+
+def torn(case: Case, folder: Path) -> str:
+    """Which file under its final name is not whole."""
+    from mipfs.errors import MipfsError
+    from mipfs.lab.studies import bench, point_store, reading
+    from mipfs.result.state import State
+
+    for name in case.final:
+        path = folder / name
+        if not path.exists():
+            continue
+        try:
+            if case.name == "bench":
+                bench.load(path)
+            elif name == "r.json":
+                reading.load(path)
+            elif point_store.is_store(path):
+                point_store.began_of(path)
+            else:
+                State.load(path)
+        except MipfsError as error:
+            return f"{name} is not whole: {error}"
+    return ""
+
+
+def run(case: Case, whole: Path, seconds: float, seed: int, tally: Counter[str]) -> str:
+    """Kill a command some times and let it finish; what is wrong in the end, "" for nothing."""
+    r = random.Random(f"{case.name} {seed}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for source in whole.parent.glob("*.svm"):
+            os.link(source, folder / source.name)
+        has_earlier = r.random() < 0.5 and case.kept != "r.json" and "r.json" in case.final
+        if has_earlier:  # a good result of an earlier day, which a kill may not lose
+            for source in whole.glob("r*"):
+                shutil.copy(source, folder / source.name)
+        for _ in range(r.randint(1, 3)):
+            code, said, _ = called(_next(case, folder), folder, r.uniform(0.0, 1.05) * seconds)
+            tally["killed" if code is None else "ended before"] += 1
+            if code is not None:
+                wrong = f"exit code {code}: {said[-300:]}" if code else ""
+                return wrong or torn(case, folder) or case.check(whole, folder)
+            wrong = torn(case, folder)
+            if wrong:
+                return wrong
+            if has_earlier and not (folder / "r.json").exists():
+                return "the earlier result is lost"
+            tally["left a checkpoint"] += bool(case.kept) and (folder / case.kept).exists()
+            tally["parts left"] += sum(path.name.endswith((".part", ".kept")) for path in folder.iterdir())
+        code, said, _ = called(_next(case, folder), folder)
+        if code != 0:
+            return f"exit code {code}: {said[-300:]}"
+        return torn(case, folder) or case.check(whole, folder)
+
+
+def _next(case: Case, folder: Path) -> tuple[str, ...]:
+    return case.again if case.again and (not case.kept or (folder / case.kept).exists()) else case.begin
+
+
+def campaign(runs: int, seed: int, cases: Sequence[Case] = CASES, say: Callable[[str], object] = print) -> list[str]:
+    """Runs over all cases in turn, a table, and what went wrong."""
+    faults: list[str] = []
+    tallies = {case.name: Counter[str]() for case in cases}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data_in(folder)
+        taken: dict[str, float] = {}
+        for case in cases:
+            whole = folder / case.name.replace(" ", "-").replace(",", "")
+            whole.mkdir()
+            for source in folder.glob("*.svm"):
+                os.link(source, whole / source.name)
+            for warm in (True, False):  # the machine code is made by the first
+                if warm:
+                    shutil.copytree(whole, place := folder / "warm")
+                code, said, taken[case.name] = called(case.begin, place if warm else whole)
+                if code != 0:
+                    raise SystemExit(f"{case.name}: exit code {code}: {said[-2000:]}")
+                shutil.rmtree(folder / "warm", ignore_errors=True)
+            tallies[case.name]["milliseconds"] = round(1000 * taken[case.name])
+            say(f"{case.name}: {taken[case.name]:.2f} s when nobody kills it")
+        for number in range(runs):
+            case = cases[number % len(cases)]
+            whole = folder / case.name.replace(" ", "-").replace(",", "")
+            wrong = run(case, whole, taken[case.name], 1000 * seed + number, tallies[case.name])
+            tallies[case.name]["runs"] += 1
+            tallies[case.name]["wrong"] += bool(wrong)
+            if wrong:
+                faults.append(f"{case.name}, seed {1000 * seed + number}: {wrong}")
+                say(faults[-1])
+    heads = ("runs", "killed", "left a checkpoint", "ended before", "parts left", "wrong", "milliseconds")
+    say(f"{'':24}" + "".join(f"{head:>19}" for head in heads))
+    for name, tally in tallies.items():
+        say(f"{name:24}" + "".join(f"{tally[head]:19d}" for head in heads))
+    total = sum(tallies.values(), Counter[str]())
+    say(f"{'all':24}" + "".join(f"{total[head]:19d}" for head in heads))
+    return faults
+
+
+def main() -> int:
+    """Run, and return 1 where something went wrong."""
+    import mipfs
+
+    assert mipfs.read("instances/wdbc.svm", scale="standard").n_samples  # loads what every command needs
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=[case.name for case in CASES], action="append")
+    args = parser.parse_args()
+    cases = [case for case in CASES if args.only is None or case.name in args.only]
+    faults = campaign(args.runs, args.seed, cases, lambda line: print(line, flush=True))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
