@@ -171,6 +171,8 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
     """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
 
     def found() -> Iterator[tuple[Node, Any]]:
+        for _, ticket in waiting[-1:]:  # the last first: what is waited for once wakes this thread once
+            exploration.result(ticket)
         for node, ticket in waiting:
             piece = exploration.result(ticket)
             if piece is None:
@@ -281,20 +283,22 @@ def search(run: Run) -> Steps:
             nodes = anchors.enumerated(tree.pop(batch))
             cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
+            tree.round_offers()  # now that two batches are out, so that no worker waits for these SVMs
+            beside.go_on(batch / tree.settings.batch)
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
                 _merge(tree, exploration, waiting)
                 waiting = []
-            supports.reduce()
             run.closed = not tree.n_open and not waiting
-            if not run.closed:
-                beside.go_on(batch / tree.settings.batch)
+            if not waiting:
+                tree.round_offers()
+            supports.reduce()
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
-        _merge(
-            tree, exploration, waiting
-        )  # as a whole, unless the run must stop: the answer does not depend on the moment
+        # As a whole, unless the run must stop: the answer does not depend on the moment.
+        _merge(tree, exploration, waiting)
+        tree.round_offers()
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)
     is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound
