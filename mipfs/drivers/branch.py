@@ -72,7 +72,8 @@ class Options(Declared):
         Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
         not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
-        By default all cores that the process may use; the tree and the answer do not depend on it.
+        By default all cores that the process may use, and no more work at a time in any case: threads beyond the cores
+        would only be in each other's way. The tree and the answer do not depend on it.
     nodes : {"newton", "conic"}
         How the relaxation of a node is solved: by the kernels of this package, or declared in CVXPY and solved by
         Clarabel (`mipfs.lab.shelf.conic_tree`), one at a time: for losses that are a sum over the samples.
@@ -283,8 +284,7 @@ def search(run: Run) -> Steps:
             nodes = anchors.enumerated(tree.pop(batch))
             cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
-            tree.round_offers()  # now that two batches are out, so that no worker waits for these SVMs
-            beside.go_on(batch / tree.settings.batch)
+            beside.go_on(batch / tree.settings.batch)  # while two batches are out: no worker waits for these SVMs
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
@@ -292,13 +292,12 @@ def search(run: Run) -> Steps:
                 waiting = []
             run.closed = not tree.n_open and not waiting
             if not waiting:
-                tree.round_offers()
+                beside.round()
             supports.reduce()
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
-        # As a whole, unless the run must stop: the answer does not depend on the moment.
-        _merge(tree, exploration, waiting)
-        tree.round_offers()
+        _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer
+        beside.round()
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)
     is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound

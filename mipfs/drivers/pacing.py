@@ -48,8 +48,15 @@ class Search:
             supports.splice(most=self.settings.spliced)
             supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
+    def round(self) -> None:
+        """Round the weights that explorations left for it, to incumbents."""
+        offers, self._tree.offers = self._tree.offers, []
+        for sizes, total in offers:
+            self._tree.round_sizes(sizes, total)
+
     def go_on(self, batches: float) -> None:
-        """Solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
+        """Round, then solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
+        self.round()
         tree = self._tree
         settings = self.settings
         last = self._work

@@ -140,8 +140,7 @@ class Tree(TreeProof):
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
         n_samples = self.run.problem.data.n_samples
-        count = self.run.problem.atoms.count
-        if n_samples < min(count, self.run.settings.root.large):
+        if n_samples < min(self.run.problem.atoms.count, self.run.settings.root.large):
             self.supports.search(self.supports.pool)
 
     def narrow(self, alive: Integers) -> None:
@@ -283,12 +282,6 @@ class Tree(TreeProof):
             for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, offers[t]):
                 self.offers.append((piece.offers[offer].copy(), float(piece.sums[offer])))
                 self.rounded = rounds
-
-    def round_offers(self) -> None:
-        """Round the weights that explorations left for it, to incumbents."""
-        offers, self.offers = self.offers, []
-        for sizes, total in offers:
-            self.round_sizes(sizes, total)
 
     def rescue(self, node: Node) -> None:
         """Solve a node on which the Newton steps stalled by the interior point."""

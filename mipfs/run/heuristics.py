@@ -75,10 +75,10 @@ class Supports:
             self._keep(sigma, solved)
 
     def round(self, scores: Array) -> None:
-        """Evaluate the selection of S of largest total score."""
+        """Evaluate the selection of S of largest total score, until it is known to be no better than the incumbent."""
         sigma = self.run.oracle.repair(scores)
         if sigma is not None:
-            self.evaluate(sigma)
+            self.evaluate(sigma, np.inf if self.validator is not None else self.run.objective)
 
     def grow(self) -> None:
         """Evaluate a support that is grown from what S forces in, by the scores at what there is so far.
