@@ -25,7 +25,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.completions import ABOVE, STOPPED, Completions, Found, are_few, first_places
 from mipfs.inner.propagation import Fixed
 from mipfs.plumbing.arrays import Integers, changed
-from mipfs.plumbing.machine import cores
+from mipfs.plumbing.machine import at_work
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, SCREENED
 from mipfs.settings import CompletionSettings
@@ -70,7 +70,7 @@ class Anchors:
         self.is_on = run.options.nodes == "newton" and are_few(run.problem, self.settings)
         self._first = first_places(run.problem)
         self.closed = self.solved = 0
-        self._threads = run.options.threads or cores()
+        self._threads = at_work(run.options.threads)
         self._made: Completions | None = None
 
     @property

@@ -72,7 +72,8 @@ class Options(Declared):
         Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
         not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
-        By default all cores that the process may use; the tree and the answer do not depend on it.
+        By default all cores that the process may use, and no more work at a time in any case: threads beyond the cores
+        would only be in each other's way. The tree and the answer do not depend on it.
     nodes : {"newton", "conic"}
         How the relaxation of a node is solved: by the kernels of this package, or declared in CVXPY and solved by
         Clarabel (`mipfs.lab.shelf.conic_tree`), one at a time: for losses that are a sum over the samples.
@@ -171,6 +172,8 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
     """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
 
     def found() -> Iterator[tuple[Node, Any]]:
+        for _, ticket in waiting[-1:]:  # the last first: what is waited for once wakes this thread once
+            exploration.result(ticket)
         for node, ticket in waiting:
             piece = exploration.result(ticket)
             if piece is None:
@@ -281,20 +284,20 @@ def search(run: Run) -> Steps:
             nodes = anchors.enumerated(tree.pop(batch))
             cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
+            beside.go_on(batch / tree.settings.batch)  # while two batches are out: no worker waits for these SVMs
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
                 _merge(tree, exploration, waiting)
                 waiting = []
-            supports.reduce()
             run.closed = not tree.n_open and not waiting
-            if not run.closed:
-                beside.go_on(batch / tree.settings.batch)
+            if not waiting:
+                beside.round()
+            supports.reduce()
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
-        _merge(
-            tree, exploration, waiting
-        )  # as a whole, unless the run must stop: the answer does not depend on the moment
+        _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer
+        beside.round()
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)
     is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound

@@ -20,7 +20,7 @@ import numpy as np
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
 from mipfs.inner.node_solver import Found, Order, Packed, whole
-from mipfs.plumbing.machine import cores
+from mipfs.plumbing.machine import at_work, cores
 from mipfs.proof.duals import DualStore
 
 
@@ -153,7 +153,7 @@ class Exploration:
     def __init__(self, tree: Tree) -> None:
         options = tree.run.options
         self.tree = tree
-        self._here = Threads(options.threads)
+        self._here = Threads(at_work(options.threads))
         self._out = list[Part]()
         self._executor: Executor = options.executor or self._here
         if options.client is not None:

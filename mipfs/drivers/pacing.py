@@ -16,7 +16,7 @@ from mipfs.settings import SearchSettings
 
 
 class Search:
-    """The search beside the nodes: a climb once that pays, then on in slices.
+    """The search beside the nodes: a climb once that pays, to its end, then on; all in slices.
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ class Search:
         self.settings: SearchSettings = tree.run.settings.search
         one = self.settings
         self._cost: float = (one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit
+        self._first: Iterator[None] | None = None
         self._climbs: Iterator[None] | None = None
 
     def before_root(self) -> None:
@@ -47,18 +48,24 @@ class Search:
             supports.splice(most=self.settings.spliced)
             supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
+    def round(self) -> None:
+        """Round the weights that explorations left for it, to incumbents."""
+        offers, self._tree.offers = self._tree.offers, []
+        for sizes, total in offers:
+            self._tree.round_sizes(sizes, total)
+
     def go_on(self, batches: float) -> None:
-        """Solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
+        """Round, then solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
+        self.round()
         tree = self._tree
         settings = self.settings
-        if self._climbs is None:
-            if tree.n_nodes > settings.after_nodes or tree.work > settings.after_work:
-                tree.supports.search(tree.supports.pool)
-                self._climbs, self._work = tree.searching(), tree.work
-            return
         last = self._work
         self._work = tree.work
         at_once = max(settings.at_once, max(settings.pause, settings.share * (self._work - last)) / self._cost)
+        if self._climbs is None:
+            if self._has_climbed(int(batches * at_once)):
+                self._climbs = tree.searching()
+            return
         most = min(batches * at_once, self._allowed - self._count)
         best = tree.run.objective
         before = self._count
@@ -69,6 +76,15 @@ class Search:
             if tree.run.objective < best:
                 best = tree.run.objective
                 self._improved = self._count
+
+    def _has_climbed(self, most: int) -> bool:
+        """Go on with the climb from the incumbent by `most` SVMs; whether it is at its end."""
+        tree = self._tree
+        if self._first is None:
+            if tree.n_nodes <= self.settings.after_nodes and tree.work <= self.settings.after_work:
+                return False
+            self._first = tree.supports.climbing(tree.supports.pool)
+        return sum(1 for _ in islice(self._first, most)) < most
 
     @property
     def _allowed(self) -> float:

@@ -63,6 +63,7 @@ class Tree(TreeProof):
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
+        self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
@@ -139,8 +140,7 @@ class Tree(TreeProof):
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
         n_samples = self.run.problem.data.n_samples
-        count = self.run.problem.atoms.count
-        if n_samples < min(count, self.run.settings.root.large):
+        if n_samples < min(self.run.problem.atoms.count, self.run.settings.root.large):
             self.supports.search(self.supports.pool)
 
     def narrow(self, alive: Integers) -> None:
@@ -260,7 +260,7 @@ class Tree(TreeProof):
         return Numbers(first, np.array(others, dtype=np.int64), self.rays)
 
     def take_pieces(self, pieces: Sequence[Piece], joined: Pieces) -> None:
-        """Count what explorations did, keep what they left open, and round to incumbents."""
+        """Count what explorations did, keep what they left open, and which weights are to be rounded."""
         offers = joined.totals["offers"].tolist()
         solved = joined.totals["solved"].tolist()
         self.steps += int(joined.totals["steps"].sum())
@@ -280,7 +280,7 @@ class Tree(TreeProof):
             rounds = self.n_nodes // self.settings.rounding_every
             often = self.n_nodes <= self.settings.roundings or rounds > self.rounded
             for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, offers[t]):
-                self.round_sizes(piece.offers[offer], piece.sums[offer])
+                self.offers.append((piece.offers[offer].copy(), float(piece.sums[offer])))
                 self.rounded = rounds
 
     def rescue(self, node: Node) -> None:

@@ -16,6 +16,13 @@ def cores() -> int:
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
 
 
+def at_work(asked: int | None) -> int:
+    """How many threads work at a time where `asked` may: no more than there are cores, for they would only be in each
+    other's way.
+    """
+    return min(asked or cores(), cores())
+
+
 class _Blas:
     """How many blocks want one thread for linear algebra, and what the process had before the first of them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -75,10 +75,10 @@ class Supports:
             self._keep(sigma, solved)
 
     def round(self, scores: Array) -> None:
-        """Evaluate the selection of S of largest total score."""
+        """Evaluate the selection of S of largest total score, until it is known to be no better than the incumbent."""
         sigma = self.run.oracle.repair(scores)
         if sigma is not None:
-            self.evaluate(sigma)
+            self.evaluate(sigma, np.inf if self.validator is not None else self.run.objective)
 
     def grow(self) -> None:
         """Evaluate a support that is grown from what S forces in, by the scores at what there is so far.
@@ -283,9 +283,13 @@ class Supports:
             size = size // 2
         return sigma, None, value
 
-    def search(self, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
-        """Climb from the incumbent by drops, additions and swaps, for as long as that pays or for `most` SVMs."""
+    def climbing(self, pool: CutPool, widths: tuple[int, ...] = ()) -> Iterator[None]:
+        """Climb from the incumbent by drops, additions and swaps, SVM after SVM."""
         if self.run.incumbent is not None:
             sigma = self.run.incumbent.sigma(self.run.problem.atoms.count)
-            for _ in islice(Swaps(self, pool).climbing(sigma, widths), most):
-                pass
+            yield from Swaps(self, pool).climbing(sigma, widths)
+
+    def search(self, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
+        """Climb for as long as that pays or for `most` SVMs."""
+        for _ in islice(self.climbing(pool, widths), most):
+            pass

@@ -5,17 +5,26 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import mipfs
 from mipfs.data.instance import Instance
-from mipfs.drivers import solve
+from mipfs.drivers import gbd, solve
+from mipfs.drivers.branch import Options
+from mipfs.drivers.executor import Exploration
+from mipfs.drivers.pacing import Search
+from mipfs.drivers.tree import Tree
 from mipfs.generators import aytug_one
+from mipfs.plumbing import machine
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Record, Status, StopReason
+from mipfs.run.run import Run
+from mipfs.settings import BranchSettings, SearchSettings
 from tests.drivers.test_gbd import best, draw
 
 
@@ -65,6 +74,37 @@ def test_one_thread_and_two_grow_the_same_tree() -> None:
     assert results[0].counters["nodes"] > 30
     traces = [[(t.iteration, t.objective, t.bound) for t in r.trace] for r in results]
     assert traces[0] == traces[1] == traces[2]
+
+
+def test_no_more_threads_work_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    assert [machine.at_work(asked) for asked in (None, 1, 2, 8)] == [2, 1, 2, 2]
+    tree = SimpleNamespace(run=SimpleNamespace(options=Options(threads=8)))
+    assert Exploration(cast(Any, tree))._here.capacity == 2
+
+
+def test_the_climb_goes_in_slices() -> None:
+    """Seven SVMs beside a batch at most, and together those of the whole climb."""
+
+    def opened() -> Tree:
+        settings = BranchSettings(search=SearchSettings(after_nodes=0, at_once=7, pause=0.0, share=0.0))
+        run = Run(one(300, 30, 12, 4.0), Options(), settings=settings)
+        begun = gbd.begin(run)
+        assert begun is not None
+        tree = Tree(run, begun[0], 1e-6)
+        tree.open_root()
+        return tree
+
+    whole, tree = opened(), opened()
+    whole.supports.search(whole.supports.pool)
+    search, counts = Search(tree), [tree.supports.subproblem.count]
+    while counts[-1] < whole.supports.subproblem.count:
+        search.go_on(1)
+        counts.append(tree.supports.subproblem.count)
+    assert len(counts) > 2
+    assert np.diff(counts).max() <= 7
+    assert counts[-1] == whole.supports.subproblem.count
+    assert tree.run.objective == whole.run.objective
 
 
 @pytest.mark.parametrize("limit", [50, None])
