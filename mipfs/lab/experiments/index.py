@@ -19,8 +19,9 @@ HEAD = f"""{TITLE}
 
 Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
 `rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
-rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of one
-process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its report.
+rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of
+one process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its
+report.
 """
 VERDICTS = (
     "A verdict is computed from the rows: confirmed; refuted; refined, true with a limit; not shown, as chance may "
