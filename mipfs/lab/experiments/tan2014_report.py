@@ -22,8 +22,10 @@ from mipfs.lab.experiments.tables import (
 )
 from mipfs.report.blocks import Block, Table
 
-CELL = ("part", "kind", "p", "data", "B", "seed")
+CELL = ("part", "kind", "p", "data", "B", "seed", "C")
 ENOUGH = 8
+RANGES = (10, 20, 30, 50, 80, 120, 500)
+"""Ends of the ranges of the number of groups; 25 matter."""
 
 
 def report(rows: Sequence[Row]) -> list[Block]:
@@ -44,9 +46,10 @@ def report(rows: Sequence[Row]) -> list[Block]:
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
     groups = [row for row in rows if row["part"] == "groups"]
     if groups:
-        blocks += [Heading("Groups (Figures 15 and 16)"), _types(groups)]
-        labels = ("B", "test accuracy")
-        blocks.append(curves("Groups: accuracy against B", groups, "B", "accuracy", labels=labels))
+        blocks += [Heading("Groups (Figures 15 and 16)"), _groups_by_size(groups)]
+        drawn = [{**row, "range": _range(row["size"])} for row in groups]
+        labels = ("groups selected, up to", "test accuracy")
+        blocks.append(curves("Accuracy against groups", drawn, "range", "accuracy", labels=labels, is_log=True))
     return blocks
 
 
@@ -62,6 +65,22 @@ def _types(rows: Sequence[Row]) -> Block:
         lines.append([*cells, shown(mean(some, "rounds"), "{:.1f}"), shown(mean(some, "seconds"), "{:.2f}")])
     head = ["type, features", "B", "method", "draws", "selected", "of which matter", "accuracy in %", "iterations"]
     return Table([*head, "CPU s"], lines, left=3)
+
+
+def _range(size: int) -> int:
+    """The end of the range that a number of groups lies in."""
+    return next((end for end in RANGES if size <= end), RANGES[-1])
+
+
+def _groups_by_size(rows: Sequence[Row]) -> Block:
+    lines = []
+    ranged = [{**row, "range": _range(row["size"])} for row in rows]
+    for (end, method), some in sorted(grouped(ranged, "range", "method").items()):
+        cells = [str(end), str(method), str(len(some)), shown(mean(some, "size"), "{:.0f}")]
+        cells += [shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
+        lines.append(cells)
+    head = ["groups up to", "method", "fits", "selected", "of which matter", "accuracy in %", "CPU s"]
+    return Table(head, lines, "Over all draws, B and C, by the number of groups that are selected", left=2)
 
 
 def _expansions(rows: Sequence[Row]) -> Block:
