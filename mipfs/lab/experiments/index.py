@@ -59,6 +59,9 @@ def index(found: list[Found]) -> str:
         cpu = sum(line["cpu_seconds"] for line in one.lines)
         lines.append([f"[{name}]({name}/{PAGE})", one.study.title, f"{len(one.lines)} of {one.total}", f"{cpu:,.0f}"])
         claims += [[c.said, f"**{c.verdict}**", c.measured, f"[{name}]({name}/{PAGE})"] for c in one.claims]
+    cpu = sum(line["cpu_seconds"] for one in found for line in one.lines)
+    units = f"{sum(len(one.lines) for one in found)} of {sum(one.total for one in found)}"
+    lines.append(["all", "", units, f"{cpu:,.0f}"])
     numbered = [[str(number), *cells] for number, cells in enumerate(claims, 1)]
     studies = table(Table(["study", "what", "units measured", "CPU s"], lines, left=2))
     judged = table(Table(["", "claim", "verdict", "measured", "study"], numbered, left=5))
