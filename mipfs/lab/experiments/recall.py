@@ -184,15 +184,18 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     whole = chosen(loose, "all", None) if rows else {}
     if len(whole) < ENOUGH:
         return []
-    parts = [f"SVM^perf {100 * _mean(whole):.1f}% on all features"]
+    trained = percent(mean(list(whole.values()), "training"), 0)
+    parts = [f"SVM^perf {100 * _mean(whole):.1f}% on all features ({trained} in training)"]
     short = {}
     for M in SIZES:
         mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
         if mine:
             short[M] = float(np.mean([whole[k]["recall"] - row["recall"] for k, row in mine.items()]))
             used = np.mean([row["size"] for row in mine.values()])
+            trained = percent(mean(list(mine.values()), "training"), 0)
             parts.append(
-                f"M = {M}: {100 * short[M]:.1f} points below on the same {len(mine)} ({used:.0f} features used)"
+                f"M = {M}: {100 * short[M]:.1f} points below on the same {len(mine)} ({used:.0f} features used, "
+                f"{trained} in training)"
             )
     most = max(short)
     last = chosen(loose, "relaxed", most)
