@@ -155,7 +155,7 @@ def _bias(rows: Sequence[Row]) -> Claim:
     if verdict == "confirmed" and beyond[0] < 0.0:
         verdict = "refined"
     measured = (
-        f"up to {INFORMATIVE} features, the number of those that matter: the ℓ1-SVM refitted {theirs}; FGM refitted {mine}; "
+        f"up to {INFORMATIVE} features, as many as matter: the ℓ1-SVM refitted {theirs}; FGM refitted {mine}; "
         f"with more features {shown(beyond[0], '{:+.2f}')} and {shown(beyond[1], '{:+.2f}')} points"
     )
     return Claim(
