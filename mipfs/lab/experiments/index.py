@@ -19,8 +19,9 @@ HEAD = f"""{TITLE}
 
 Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
 `rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
-rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of one
-process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its report.
+rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of
+one process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its
+report.
 """
 VERDICTS = (
     "A verdict is computed from the rows: confirmed; refuted; refined, true with a limit; not shown, as chance may "
@@ -58,6 +59,9 @@ def index(found: list[Found]) -> str:
         cpu = sum(line["cpu_seconds"] for line in one.lines)
         lines.append([f"[{name}]({name}/{PAGE})", one.study.title, f"{len(one.lines)} of {one.total}", f"{cpu:,.0f}"])
         claims += [[c.said, f"**{c.verdict}**", c.measured, f"[{name}]({name}/{PAGE})"] for c in one.claims]
+    cpu = sum(line["cpu_seconds"] for one in found for line in one.lines)
+    units = f"{sum(len(one.lines) for one in found)} of {sum(one.total for one in found)}"
+    lines.append(["all", "", units, f"{cpu:,.0f}"])
     numbered = [[str(number), *cells] for number, cells in enumerate(claims, 1)]
     studies = table(Table(["study", "what", "units measured", "CPU s"], lines, left=2))
     judged = table(Table(["", "claim", "verdict", "measured", "study"], numbered, left=5))

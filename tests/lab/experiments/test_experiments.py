@@ -23,16 +23,16 @@ from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, tan2014
 from mipfs.lab.experiments.choosers import CHOOSERS, tried
-from mipfs.lab.experiments.document import markdown, pictures
+from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
-from mipfs.lab.experiments.exactness_report import at_the_same
+from mipfs.lab.experiments.exactness_report import at_the_same, at_their_own
 from mipfs.lab.experiments.fits import driven, error, f1, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
 from mipfs.lab.experiments.store import Store, as_csv, plain
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
 from mipfs.plumbing.arrays import Array
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block, Line, Pairs, Table
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 
@@ -318,3 +318,26 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
+
+
+def test_a_peer_counts_where_the_exact_method_was_run() -> None:
+    def row(data: str, method: str) -> Row:
+        return {"kind": "chosen", "data": data, "fold": 0, "method": method}
+
+    rows = [row("a", "exact"), row("a", "abess"), row("b", "abess"), {**row("a", "abess"), "kind": "every"}]
+    assert at_their_own(rows) == rows[:2]
+
+
+def test_a_page_has_titles_in_the_cards_of_their_sections() -> None:
+    blocks: list[Block] = [
+        Line("`exact` is <best>"),
+        Heading("All"),
+        Table(["a"], [["1"]]),
+        Pairs([("command", "`mipfs`")]),
+    ]
+    found = paged(blocks)
+    assert [block.html() for block in found[:1]] == ["<p><code>exact</code> is &lt;best&gt;</p>"]
+    assert found[1].html().startswith("<h3>All</h3>")
+    assert found[1].text().startswith("\nAll\n")
+    assert "`" not in found[2].html()
+    assert len(found) == 3
