@@ -104,5 +104,5 @@ def test_refusals() -> None:
         mipfs.solve(pyomo_model(), warm_start=True, start=["a"])
     model = pyomo_model()
     give(model, [0, 0, 1, 0, 0])
-    with pytest.warns(StartWarning, match="the driver 'monolithic' takes no start"):
-        assert mipfs.solve(model, "monolithic", warm_start=True).objective == pytest.approx(OPTIMUM, rel=2e-4)
+    with pytest.warns(StartWarning, match="the driver 'kelley' takes no start"):
+        assert mipfs.solve(model, "kelley", warm_start=True).objective >= OPTIMUM * (1 - 1e-9)
