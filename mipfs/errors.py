@@ -78,6 +78,10 @@ class LabelError(DataError):
     """The labels do not stand where they are said to stand, or are not what they are said to be."""
 
 
+class MoreClassesError(LabelError):
+    """There are more than two classes, where two are asked for."""
+
+
 class CertificateWarning(UserWarning):
     """A saved result claims less than the run found, so that its certificate stays small."""
 

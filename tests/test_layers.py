@@ -22,7 +22,7 @@ CORE = (
     "drivers", "models",
 )  # fmt: skip
 LABORATORY = (
-    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.scorecard",
+    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.scorecard", "lab.classes",
     "lab.studies", "lab.page", "lab.experiments",
 )  # fmt: skip
 ROOMS = (*CORE, *LABORATORY, "estimators", "__init__", "cli", "__main__")

@@ -36,8 +36,9 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
+from mipfs.cli.solve_classes import Asked, solve_classes
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
-from mipfs.errors import UsageError
+from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -121,6 +122,10 @@ def solve(
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
     ] = None,
+    shared_support: Annotated[
+        bool,
+        typer.Option("--shared-support", help="Of more than two classes: one selection for all of them."),
+    ] = False,
     calibrate: Annotated[
         int | None,
         typer.Option("--calibrate", metavar="K", help="Estimate probabilities by K folds, for predict --probability."),
@@ -163,7 +168,19 @@ def solve(
     if checkpoint is not None:
         check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
-    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
+    given = read_options(scale, label, positive, recipe)
+    try:
+        data = readers.read(data_file, **given)
+    except MoreClassesError as error:
+        odd: dict[str, Any] = {"--subject-to": subject_to, "--nonnegative": nonnegative, "--box": box}
+        odd |= {"--nonpositive": nonpositive}
+        odd |= {"--weight-bounds": weight_bounds, "--validation": validation, "--preselect": preselect, "--dask": dask}
+        odd |= {"--checkpoint": checkpoint, "--resume": resume, "--write": write, "--calibrate": calibrate}
+        odd |= {"--pool-gap": pool_gap, "--pool-size": pool_size, "--start": start, "--positive": positive}
+        asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit)
+        return solve_classes(asked, error, given, odd, shared_support, (json, report, quiet, certificate_limit))
+    if shared_support:
+        raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
@@ -172,7 +189,7 @@ def solve(
     if (within := bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)) is not problem:
         problem, declared = within, of_problem(declared, within)
     _check_made(problem, validation, preselect, calibrate)
-    given = {
+    limits = {
         "gap": gap,
         "seed": seed,
         "time_limit": time_limit,
@@ -180,7 +197,7 @@ def solve(
         "start": None if start is None else parse_names(start),
         "validation": None if validation is None else _validation(validation, data, label),
     }
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
