@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,9 @@ def solve_classes(
         raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
     parts = {name: reading[name] for name in ("drop", "use", "impute", "types") if name in reading}
     rest = {name: value for name, value in reading.items() if name not in parts}
-    instances = readers.read_classes(asked.data_file, parts, **rest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown when the labels were read
+        instances = readers.read_classes(asked.data_file, parts, **rest)
     with held(deliver=False):
         found = _shared(asked, instances) if shared else _separate(asked, instances)
         if isinstance(found, OneVsRest):

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import stacked, unstacked
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.classes.solved import features_of
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
@@ -27,6 +26,7 @@ from mipfs.result import result_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.sidecar import packed, verify
+from mipfs.shared import features_among
 
 if TYPE_CHECKING:
     from mipfs.check.tree import Report
@@ -88,7 +88,7 @@ class OneVsRest(Reported):
     def selected(self) -> tuple[str, ...]:
         """The features of any class."""
         if self.together is not None:
-            return features_of(self.together)
+            return features_among(self.together.selected)
         return tuple(dict.fromkeys(name for one in self.classifiers for name in one.selected))
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:

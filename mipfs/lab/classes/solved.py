@@ -9,48 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mipfs import atoms, drivers
+from mipfs import drivers
 from mipfs.data.instance import Instance
-from mipfs.data.stacked import INTERCEPT, stacked, unstacked
-from mipfs.errors import UsageError
+from mipfs.data.stacked import unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
-
-TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out")
-"""What a shared support takes of the parameters of a problem."""
-
-
-def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
-    """The problem of one selection for all classes: min over σ of Σ_k of their objectives, Σ σ_j <= M.
-
-    Parameters
-    ----------
-    instances : the data of every class against the rest
-    **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
-        weight is (`mipfs.data.stacked`)
-
-    Raises
-    ------
-    UsageError
-        Another parameter.
-    """
-    odd = [name for name in params if name not in TAKEN]
-    if odd:
-        raise UsageError(f"a shared support takes no {odd[0]}; it takes {', '.join(TAKEN)}")
-    given = dict(params)
-    bias = given.pop("bias", True)
-    if not isinstance(bias, bool):
-        raise UsageError(f"bias = {bias!r} must be true or false")
-    data = stacked(instances, bias)
-    if bias:
-        M = given.get("M")
-        given["M"] = M + 1 if isinstance(M, int) and not isinstance(M, bool) else M
-        forced = given.get("forced_in") or ()
-        given["forced_in"] = (*((forced,) if isinstance(forced, str) else forced), INTERCEPT)
-        lam = given.get("lam")
-        if isinstance(lam, (int, float)) and lam:
-            given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
-    return Problem(data, bias=False, atoms=atoms.make("groups", data), **given)
+from mipfs.shared import features_among, shared_problem
 
 
 def solve_shared(
@@ -60,14 +24,9 @@ def solve_shared(
     return drivers.solve(shared_problem(instances, **params), driver, **(options or {}))
 
 
-def features_of(result: Result) -> tuple[str, ...]:
-    """The features of a shared support."""
-    return tuple(name for name in result.selected if name != INTERCEPT)
-
-
 def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> tuple[Result, ...]:
     """What every class has of a shared support: its weights and intercept, on the user's scale, without a proof."""
-    features = features_of(together)
+    features = features_among(together.selected)
     given = {name: params[name] for name in ("C", "loss") if name in params}
     found = []
     for data, (weights, b) in zip(instances, unstacked(instances, together.weights), strict=True):
