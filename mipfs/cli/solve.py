@@ -145,10 +145,11 @@ def solve(
     seed: Seed = 0,
 ) -> int:
     """Select the features of DATA with a proven bound."""
+    written_out = dict(locals())
     from mipfs import drivers, formulation, readers
     from mipfs.cli import written
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import check_page, check_target, finish
+    from mipfs.cli.output import finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
@@ -159,26 +160,15 @@ def solve(
     recipe = recipe_options(drop, use, impute, types, words)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
-    check_target(json, *inputs, pair=True)
+    _check_outputs(inputs, json, report, write, checkpoint, resume)
     enter(module or ())
-    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
-    if write is not None:
-        written.check_suffix(Path(write))
-        check_target(write, *inputs, json, option="--write")
-    if checkpoint is not None:
-        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
     given = read_options(scale, label, positive, recipe)
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
-        odd: dict[str, Any] = {"--subject-to": subject_to, "--nonnegative": nonnegative, "--box": box}
-        odd |= {"--nonpositive": nonpositive}
-        odd |= {"--weight-bounds": weight_bounds, "--validation": validation, "--preselect": preselect, "--dask": dask}
-        odd |= {"--checkpoint": checkpoint, "--resume": resume, "--write": write, "--calibrate": calibrate}
-        odd |= {"--pool-gap": pool_gap, "--pool-size": pool_size, "--start": start, "--positive": positive}
         asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit)
-        return solve_classes(asked, error, given, odd, shared_support, (json, report, quiet, certificate_limit))
+        return solve_classes(asked, error, given, written_out, shared_support, (json, quiet, certificate_limit))
     if shared_support:
         raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
@@ -215,6 +205,27 @@ def solve(
                 result = _calibrated(problem, result, calibrate, options)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
+
+
+def _check_outputs(
+    inputs: tuple[str | None, ...],
+    json: str | None,
+    report: str | None,
+    write: str | None,
+    checkpoint: str | None,
+    resume: str | None,
+) -> None:
+    """Refuse an output that is an input, or another output."""
+    from mipfs.cli import written
+    from mipfs.cli.output import check_page, check_target
+
+    check_target(json, *inputs, pair=True)
+    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
+    if write is not None:
+        written.check_suffix(Path(write))
+        check_target(write, *inputs, json, option="--write")
+    if checkpoint is not None:
+        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
 
 
 def _keeper(checkpoint: str | None) -> Any:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.result.result import Result
 
+FOR_TWO = (
+    *("positive", "subject_to", "nonnegative", "nonpositive", "weight_bounds", "box", "start", "validation"),
+    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate", "report"),
+)
+"""Options that are for two classes."""
 SHARED_MODELS = ("fsp-m", "fsp-lambda")
 """The models that a shared support is of."""
 
@@ -44,9 +49,9 @@ def solve_classes(
     asked: Asked,
     error: MoreClassesError,
     reading: Mapping[str, Any],
-    odd: Mapping[str, Any],
+    options: Mapping[str, Any],
     shared: bool,
-    output: tuple[str | None, str | None, bool, float],
+    output: tuple[str | None, bool, float],
 ) -> int:
     """Solve every class against the rest, or all on one support; write and show it; the exit code.
 
@@ -55,9 +60,9 @@ def solve_classes(
     asked : Asked
     error : what `mipfs.read` said, which stands where an option is given that two classes need
     reading : keyword arguments of `mipfs.read`
-    odd : options that are for two classes, by name
+    options : all options of the command, of which `FOR_TWO` are refused
     shared : whether there is one selection for all
-    output : json, report, quiet, and the limit of the certificates in megabytes
+    output : json, quiet, and the limit of the certificates in megabytes
     """
     from mipfs import readers
     from mipfs.cli.errors import STOPPED_EARLY, complain
@@ -67,8 +72,8 @@ def solve_classes(
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Status
 
-    json, report, quiet, limit = output
-    given = [name for name, value in {**odd, "--report": report}.items() if value is not None]
+    json, quiet, limit = output
+    given = [f"--{name.replace('_', '-')}" for name in FOR_TWO if options.get(name) is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
     parts = {name: reading[name] for name in ("drop", "use", "impute", "types") if name in reading}
