@@ -13,6 +13,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.allowed import named
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
 from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import take
 from mipfs.plumbing.arrays import mask_of
 from mipfs.problem import Problem
@@ -158,12 +159,16 @@ class FSPClassifier(AtomClassifier):
         given |= {key: tuple(value) for key, value in choice.items() if value is not None}
         problem = shared_problem(instances, **given)
         result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
+        used, w, _ = refit(problem.data, chosen, problem.loss, problem.C, False)  # to full precision, as all are
+        columns = problem.data.feature_names
+        exact = {columns[j]: float(value) for j, value in zip(used.tolist(), w, strict=True)}
         ids = np.array([instances[0].index[name] for name in features_among(result.selected)], dtype=np.int64)
         support = mask_of(len(names), ids)
         ones = np.ones(ids.size)
         return [
             FittedAtoms(result, support, scattered(weights, data), b, n_iter, ids, ones, names, None)
-            for data, (weights, b) in zip(instances, unstacked(instances, result.weights), strict=True)
+            for data, (weights, b) in zip(instances, unstacked(instances, exact), strict=True)
         ]
 
     def _refuse_for_shared(self) -> None:
