@@ -82,6 +82,10 @@ class StartWarning(UserWarning):
     """Values of a model's variables that are no start for a run, and are left out; the message says why."""
 
 
+class MoreClassesError(LabelError):
+    """There are more than two classes, where two are asked for."""
+
+
 class CertificateWarning(UserWarning):
     """A saved result claims less than the run found, so that its certificate stays small."""
 

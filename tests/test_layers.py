@@ -18,11 +18,11 @@ PACKAGE = Path(mipfs.__file__).parent
 CORE = (
     "errors", "stated", "compiled", "pointers", "plumbing", "branching", "regularisers", "settings", "report",
     "kernels", "data", "measures", "svm", "losses", "atoms", "solvers", "selection", "readers", "convert",
-    "generators", "problem", "widened", "capability", "check", "proof", "inner", "formulation", "result", "run",
-    "drivers", "models",
+    "generators", "problem", "widened", "shared", "capability", "check", "proof", "inner", "formulation", "result",
+    "run", "drivers", "models",
 )  # fmt: skip
 LABORATORY = (
-    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.scorecard",
+    "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.scorecard", "lab.classes",
     "lab.studies", "lab.page", "lab.experiments",
 )  # fmt: skip
 ROOMS = (*CORE, *LABORATORY, "estimators", "__init__", "cli", "__main__")

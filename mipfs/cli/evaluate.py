@@ -23,11 +23,15 @@ def evaluate(
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.several import evaluate_classes
+    from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.result.score import score
 
     check_target(json, point_files.split(result_file)[0], data_file)
+    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
+        return evaluate_classes(several, data_file, label, positive, json, quiet)
     card = card_or_none(point_files.split(result_file)[0])
     result = point_files.load(result_file) if card is None else card.result
     # --scale changes nothing here: the classifier is on the user's scale.

@@ -36,8 +36,10 @@ def predict(
     import numpy as np
 
     from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.several import predict_classes
     from mipfs.data.instance import Labels
     from mipfs.errors import UsageError
+    from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.scorecard.card import DIGITS
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
@@ -48,6 +50,10 @@ def predict(
 
     check_target(json, point_files.split(result_file)[0], data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
+    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
+        if probability:
+            raise UsageError(f"{result_file}: --probability is for two classes; leave it out")
+        return predict_classes(several, data_file, label, scores, json, quiet)
     card = card_or_none(point_files.split(result_file)[0])
     if card is not None and probability:
         raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")

@@ -36,8 +36,9 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
+from mipfs.cli.solve_classes import Asked, solve_classes
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
-from mipfs.errors import UsageError
+from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -127,6 +128,10 @@ def solve(
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
     ] = None,
+    shared_support: Annotated[
+        bool,
+        typer.Option("--shared-support", help="Of more than two classes: one selection for all of them."),
+    ] = False,
     calibrate: Annotated[
         int | None,
         typer.Option("--calibrate", metavar="K", help="Estimate probabilities by K folds, for predict --probability."),
@@ -146,10 +151,11 @@ def solve(
     seed: Seed = 0,
 ) -> int:
     """Select the features of DATA with a proven bound."""
+    written_out = dict(locals())
     from mipfs import drivers, formulation, readers
     from mipfs.cli import written
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import check_page, check_target, finish
+    from mipfs.cli.output import finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
@@ -160,16 +166,17 @@ def solve(
     recipe = recipe_options(drop, use, impute, types, words)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
-    check_target(json, *inputs, pair=True)
+    _check_outputs(inputs, json, report, write, checkpoint, resume)
     enter(module or ())
-    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
-    if write is not None:
-        written.check_suffix(Path(write))
-        check_target(write, *inputs, json, option="--write")
-    if checkpoint is not None:
-        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
-    data = readers.read(data_file, **read_options(scale, label, positive, recipe))
+    given = read_options(scale, label, positive, recipe)
+    try:
+        data = readers.read(data_file, **given)
+    except MoreClassesError as error:
+        asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit)
+        return solve_classes(asked, error, given, written_out, shared_support, (json, quiet, certificate_limit))
+    if shared_support:
+        raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
@@ -178,7 +185,7 @@ def solve(
     if (within := bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)) is not problem:
         problem, declared = within, of_problem(declared, within)
     _check_made(problem, validation, preselect, calibrate)
-    given = {
+    limits = {
         "gap": gap,
         "seed": seed,
         "time_limit": time_limit,
@@ -186,7 +193,7 @@ def solve(
         "start": None if start is None else parse_names(start),
         "validation": None if validation is None else _validation(validation, data, label),
     }
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
@@ -204,6 +211,27 @@ def solve(
                 result = _calibrated(problem, result, calibrate, options)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
+
+
+def _check_outputs(
+    inputs: tuple[str | None, ...],
+    json: str | None,
+    report: str | None,
+    write: str | None,
+    checkpoint: str | None,
+    resume: str | None,
+) -> None:
+    """Refuse an output that is an input, or another output."""
+    from mipfs.cli import written
+    from mipfs.cli.output import check_page, check_target
+
+    check_target(json, *inputs, pair=True)
+    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
+    if write is not None:
+        written.check_suffix(Path(write))
+        check_target(write, *inputs, json, option="--write")
+    if checkpoint is not None:
+        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
 
 
 def _keeper(checkpoint: str | None, every: float | None) -> Any:

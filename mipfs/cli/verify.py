@@ -73,6 +73,8 @@ def verify(
     from mipfs.check.tree import Report
     from mipfs.cli.errors import complain
     from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.several import verify_classes
+    from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.studies import point_files
 
     check_target(json, point_files.split(result_file)[0], data_file, subject_to, model, *files_of(module))
@@ -80,6 +82,9 @@ def verify(
     params = with_M_and_C(param, M, C)
     if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
+    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
+        odd = {"--subject-to": subject_to, "--model": model, "--positive": positive}
+        return verify_classes(several, result_file, data_file, odd, (scale, label, words), json, quiet)
     result = point_files.load(result_file)
     try:
         data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
@@ -99,7 +104,7 @@ def verify(
         complain(f"{result_file}: rejected: {report.reason}")
         return REJECTED
     if json != "-" and not quiet:
-        _show(report)
+        show_report(report)
     return 0
 
 
@@ -163,7 +168,7 @@ def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: 
     return declared if rows is None else declared.stack(rows)
 
 
-def _show(report: Report) -> None:
+def show_report(report: Report) -> None:
     """Print the problem that was checked, what is proven of it, and what was not checked."""
     from mipfs.cli.text import Alarm, number, percent, show_pairs
     from mipfs.report.numbers import many

@@ -91,6 +91,14 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_binary(self, data: Instance) -> Fitted:
         """Solve one binary problem."""
 
+    def _fit_each(self, instances: list[Instance]) -> list[Any]:
+        """Solve the binary problems."""
+        return list(map(self._fit_binary, instances))
+
+    def _proven(self, instances: list[Instance]) -> list[Instance]:
+        """The data that the results are about, of the binary problems."""
+        return instances
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit.
 
@@ -126,7 +134,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             check_parameters(self)
             instances = self._instances(X, codes, sample_weight)
             self._remember(instances[0])
-            self._keep(list(map(self._fit_binary, instances)))
+            self._keep(self._fit_each(instances))
             self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight)
         return self
 
@@ -183,7 +191,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
             if not np.all(known):
                 raise ValueError(f"y holds {y[~known].tolist()[0]!r}, which is none of classes_")
-            instances = self._instances(X, codes, sample_weight)
+            instances = self._proven(self._instances(X, codes, sample_weight))
             reports = [verify(result, data) for result, data in zip(results, instances, strict=True)]
         return reports[0] if len(reports) == 1 else reports
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mipfs.data.instance import Instance
+from mipfs.data.stacked import scattered, stacked, unstacked
+from mipfs.errors import UsageError
 from mipfs.estimators.allowed import named
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
 from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import take
+from mipfs.plumbing.arrays import mask_of
 from mipfs.problem import Problem
+from mipfs.shared import features_among, shared_problem
 
 
 class FSPClassifier(AtomClassifier):
@@ -72,6 +79,10 @@ class FSPClassifier(AtomClassifier):
         best of those: ``result_.near_optimal``.
     start : sequence of names or 0-based positions, or None, default None
         A selection to begin from.
+    shared_support : bool, default False
+        Whether all of more than two classes have one selection of at most M features, which each counts once. The
+        sum of their objectives is then proven as one problem, ``result_``, and with `bias` every class has an
+        intercept that is penalised as a weight of the scaled data is.
 
     Attributes
     ----------
@@ -84,7 +95,7 @@ class FSPClassifier(AtomClassifier):
         class's own).
     atoms_ : (m,) ndarray of str
         The names of the selected atoms; for more than two classes those of any class.
-    result_ : Result, or list of K Results for more than two classes
+    result_ : Result, or list of K Results for more than two classes without `shared_support`
         Objective, bound, gap, trace and status. Features without a name are called x1, x2, ... there.
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
@@ -127,8 +138,53 @@ class FSPClassifier(AtomClassifier):
         pool_gap: float | None = None,
         pool_size: int | None = None,
         start: Sequence[str | int] | None = None,
+        shared_support: bool = False,
     ) -> None:
         take(self, locals())
+
+    def _is_shared(self) -> bool:
+        return bool(self.shared_support) and self.classes_.size > 2
+
+    def _proven(self, instances: list[Instance]) -> list[Instance]:
+        return [stacked(instances, self.bias)] if self._is_shared() else instances
+
+    def _fit_each(self, instances: list[Instance]) -> list[Any]:
+        """All classes as one problem, where they share their support."""
+        if not self._is_shared():
+            return super()._fit_each(instances)
+        self._refuse_for_shared()
+        names = instances[0].feature_names
+        choice = {key: named(getattr(self, key), names) for key in ("forced_in", "forced_out")}
+        given = {"M": at_most(self.M, len(names)), "C": self.C, "lam": self.lam, "loss": self.loss, "bias": self.bias}
+        given |= {key: tuple(value) for key, value in choice.items() if value is not None}
+        problem = shared_problem(instances, **given)
+        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
+        used, w, _ = refit(problem.data, chosen, problem.loss, problem.C, False)  # to full precision, as all are
+        columns = problem.data.feature_names
+        exact = {columns[j]: float(value) for j, value in zip(used.tolist(), w, strict=True)}
+        ids = np.array([instances[0].index[name] for name in features_among(result.selected)], dtype=np.int64)
+        support = mask_of(len(names), ids)
+        ones = np.ones(ids.size)
+        return [
+            FittedAtoms(result, support, scattered(weights, data), b, n_iter, ids, ones, names, None)
+            for data, (weights, b) in zip(instances, unstacked(instances, exact), strict=True)
+        ]
+
+    def _refuse_for_shared(self) -> None:
+        """Refuse what a shared support does not take."""
+        absent = ("rows", "cost", "budget", "atoms", "atom_options", "monotonic_cst", "pool_gap", "pool_size", "start")
+        odd = [key for key in absent if getattr(self, key) is not None]
+        odd += ["positive"] if self.positive else []
+        if odd:
+            raise UsageError(f"shared_support takes no {odd[0]}; leave one of the two out")
+        if not isinstance(self.lam, (int, float)):
+            raise UsageError("shared_support takes one number for lam")
+
+    def _keep(self, fits: list[Any]) -> None:
+        super()._keep(fits)
+        if self._is_shared():
+            self.result_ = fits[0].result
 
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         atoms = self._atoms(data)

@@ -23,7 +23,7 @@ from mipfs.readers.columns import LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame, is_frame
-from mipfs.readers.labels import applied, apply_labels, map_labels, signed
+from mipfs.readers.labels import Every, Known, applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
 from mipfs.readers.raw import PLAIN, Preparing, again
@@ -32,7 +32,7 @@ from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
 
-__all__ = ["read", "read_as", "read_new"]
+__all__ = ["read", "read_as", "read_classes", "read_new"]
 
 READERS: dict[str, Callable[..., Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
 """What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
@@ -125,12 +125,31 @@ def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
     return _read(path, recipe, **given)
 
 
+def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) -> list[Instance]:
+    """The data of every class against the rest; else as `read`, `recipe` as of `read_as`, or in parts as of `read`.
+
+    Raises
+    ------
+    UsageError
+        Two classes only, or a column store, which has two.
+    """
+    if not is_frame(path) and format_of(Path(path)) == "store":
+        raise UsageError(f"{path}: a column store has two classes")
+    parts = {"drop": None, "use": None, "impute": None, "types": None}
+    every = Every()
+    asked = recipe if isinstance(recipe, Recipe) else {**parts, **recipe}
+    first = _read(path, asked, **{**given, "positive": every})
+    if len(every.classes) < 3:
+        raise UsageError(f"{path}: the labels are of two classes; one against the rest is for more")
+    return [replace(first, y=every.signs(k), labels=every.labels(k)) for k in range(len(every.classes))]
+
+
 def _read(
     path: Any,
     recipe: Recipe | Mapping[str, Any],
     scale: Scaling | None = None,
     label: Any = None,
-    positive: str | float | bool | None = None,
+    positive: Any = None,
     n_features: int | None = None,
     words: Sequence[str] | None = None,
 ) -> Instance:
@@ -214,7 +233,7 @@ def read_new(
     *,
     names: Sequence[str] = (),
     n_features: int | None = None,
-    labels: Labels | None = None,
+    labels: Labels | Known | None = None,
     label: str | None = None,
     remembered: str | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -253,6 +272,11 @@ def read_new(
     else:
         path = Path(path)
         table, found = _load(path, Sidecar.beside(path), label, n_features, labels is not None, remembered, preparing)
+    if isinstance(labels, Known):
+        if table.signs is not None:
+            raise UsageError(f"{path}: a column store has two classes")
+        labels.take(table, Path(path))
+        labels = None
     if labels is None:
         y = np.full(table.X.shape[0], np.nan)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Labels
-from mipfs.errors import DataError, LabelError
+from mipfs.errors import DataError, LabelError, MoreClassesError
 from mipfs.plumbing.arrays import Array
 from mipfs.readers.table import Table
 
@@ -22,6 +23,28 @@ WORDS = frozenset(
     }
 )
 """Words for the class that one looks for, in any case: of two classes of words the one that is here is +1."""
+
+
+@dataclass
+class Every:
+    """Asks for the classes one against the rest, in place of which one is +1; `map_labels` says which there are.
+
+    Attributes
+    ----------
+    classes : list of K labels, in sorted order
+    codes : (n,) ndarray, the class of every sample
+    """
+
+    classes: list[Any] = field(default_factory=list)
+    codes: Any = None
+
+    def labels(self, k: int) -> Labels:
+        """What the two classes of the k-th problem are called."""
+        return Labels(f"not {self.classes[k]}", self.classes[k])
+
+    def signs(self, k: int) -> Array:
+        """y of the k-th problem."""
+        return np.where(self.codes == k, 1.0, -1.0)
 
 
 def map_labels(
@@ -53,11 +76,17 @@ def map_labels(
         raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
         raise LabelError(f"one class only: every label is {shown[0]}", "give samples of both classes", path=path)
+    if isinstance(positive, Every):
+        if len(classes) > MOST_CLASSES:
+            message = f"{len(classes)} different labels are hardly classes"
+            raise LabelError(message, f"give {MOST_CLASSES} classes at most", path=path)
+        positive.classes, positive.codes = [_plain(value) for value in classes], codes
+        return positive.signs(0), positive.labels(0)
     if len(classes) > 2:
         third = int(np.sort(first)[2])
         message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
         message += f"; the third is {_plain(table.labels[third])!r}{_row(table, third)}"
-        raise LabelError(message, "keep two classes", path=path, line=_line(table, third))
+        raise MoreClassesError(message, "keep two classes", path=path, line=_line(table, third))
     chosen = _default(classes, np.bincount(codes, weights=counts)) if positive is None else 1
     if positive is not None:
         matches = [k for k in range(2) if _same(classes[k], positive)]
@@ -70,6 +99,44 @@ def map_labels(
         chosen = matches[0]
     labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
     return np.where(table.labels == classes[chosen], 1.0, -1.0), labels
+
+
+@dataclass
+class Known:
+    """Takes labels for those of a classifier of more than two classes; `read_new` says which each sample is of.
+
+    Attributes
+    ----------
+    classes : tuple of K labels
+    codes : (n,) ndarray of int, the place of every sample's label among them
+    """
+
+    classes: tuple[Any, ...]
+    codes: Any = None
+
+    def take(self, table: Table, path: Path) -> None:
+        """Take the labels of a table, and leave none to be mapped to signs.
+
+        Raises
+        ------
+        DataError
+            A label that is none of the classes, with its line.
+        """
+        assert table.labels is not None
+        found, codes = np.unique(table.labels, return_inverse=True)
+        places = [next((k for k, one in enumerate(self.classes) if _same(value, one)), -1) for value in found]
+        self.codes = np.array(places, dtype=np.int64)[codes]
+        for i in np.flatnonzero(self.codes < 0)[:1]:
+            raise DataError(
+                f"the label {_plain(table.labels[i])!r}{_row(table, int(i))} is unknown to the classifier",
+                f"its labels are {', '.join(map(repr, self.classes))}",
+                path=path,
+                line=_line(table, int(i)),
+            )
+
+
+MOST_CLASSES = 100
+"""More labels are numbers, or IDs."""
 
 
 def _default(classes: npt.NDArray[Any], rows: npt.NDArray[Any]) -> int:

@@ -25,6 +25,7 @@ AGAIN = [
     mipfs.AdditiveFGMClassifier("splines"),
     mipfs.AdditiveFGMClassifier("hik", map_options={"levels": 9}, M=1),
     mipfs.FSPClassifier(M=2),
+    mipfs.FSPClassifier(M=2, shared_support=True),
     mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
     mipfs.BSSSelector(supervised=True, rescale=True, scale="standard"),
     mipfs.LeverageSelector(r=20, supervised=True, rescale=True),

@@ -1,0 +1,141 @@
+"""``mipfs solve`` of data with more than two classes: one classifier a class, against the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mipfs.errors import MoreClassesError, UsageError
+
+if TYPE_CHECKING:
+    from mipfs.data.instance import Instance
+    from mipfs.result.result import Result
+
+FOR_TWO = (
+    *("positive", "subject_to", "nonnegative", "nonpositive", "weight_bounds", "box", "start", "validation"),
+    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate", "report"),
+)
+"""Options that are for two classes."""
+SHARED_MODELS = ("fsp-m", "fsp-lambda")
+"""The models that a shared support is of."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every class."""
+
+    model: str
+    data_file: str
+    params: Mapping[str, Any]
+    driver: str | None
+    option: Sequence[str]
+    seed: int
+    gap: float
+    time_limit: float | None
+    memory_limit: float | None
+
+    def options(self, driver: str) -> dict[str, Any]:
+        """The options of a run."""
+        from mipfs.cli.driver_options import parse_options
+
+        given = {"gap": self.gap, "seed": self.seed, "time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        return {name: one for name, one in given.items() if one is not None} | parse_options(self.option, driver)
+
+
+def solve_classes(
+    asked: Asked,
+    error: MoreClassesError,
+    reading: Mapping[str, Any],
+    options: Mapping[str, Any],
+    shared: bool,
+    output: tuple[str | None, bool, float],
+) -> int:
+    """Solve every class against the rest, or all on one support; write and show it; the exit code.
+
+    Parameters
+    ----------
+    asked : Asked
+    error : what `mipfs.read` said, which stands where an option is given that two classes need
+    reading : keyword arguments of `mipfs.read`
+    options : all options of the command, of which `FOR_TWO` are refused
+    shared : whether there is one selection for all
+    output : json, quiet, and the limit of the certificates in megabytes
+    """
+    from mipfs import readers
+    from mipfs.cli.errors import STOPPED_EARLY, complain
+    from mipfs.cli.output import INFEASIBLE, write_json
+    from mipfs.cli.text import say, show_blocks
+    from mipfs.lab.classes import OneVsRest
+    from mipfs.plumbing.signals import held
+    from mipfs.result.result import Status
+
+    json, quiet, limit = output
+    given = [f"--{name.replace('_', '-')}" for name in FOR_TWO if options.get(name) is not None]
+    if given:
+        raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
+    parts = {name: reading[name] for name in ("drop", "use", "impute", "types") if name in reading}
+    rest = {name: value for name, value in reading.items() if name not in parts}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown when the labels were read
+        instances = readers.read_classes(asked.data_file, parts, **rest)
+    with held(deliver=False):
+        found = _shared(asked, instances) if shared else _separate(asked, instances)
+        if isinstance(found, OneVsRest):
+            if json == "-":
+                write_json(found.document(), json)
+            elif json is not None:
+                found.save(json, certificate_limit=limit)
+            if json != "-" and not quiet:
+                show_blocks(found.blocks())
+                if json is not None:
+                    say(f"\nwritten to {json}, with the certificates beside it")
+            return 0
+    label, result = found
+    if result.status is Status.INFEASIBLE:
+        conflict = ", ".join(map(repr, result.conflict or ()))
+        complain(f"{label}: no selection satisfies the rows; these contradict each other: {conflict}")
+        return INFEASIBLE
+    complain(f"{label}: stopped before any classifier was found; raise the limit")
+    return STOPPED_EARLY
+
+
+def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
+    """One result a class; or the class that has none, and what became of it."""
+    from mipfs import drivers, formulation
+    from mipfs.drivers.default import default_driver
+    from mipfs.lab.classes import OneVsRest
+
+    declaration = formulation.load(asked.model)
+    results: list[Result] = []
+    for data in instances:
+        declared = declaration(data, dict(asked.params))
+        problem = formulation.compile(declared)
+        driver = asked.driver or default_driver(declared, problem)
+        options = asked.options(driver)
+        if declaration.entry is not None and driver == declaration.entry.driver:
+            options |= declaration.options(dict(asked.params))
+        result = drivers.solve(declared, driver=driver, **options)
+        if not result.has_classifier:
+            return data.labels.positive, result
+        results.append(dataclasses.replace(result, declare=None))
+    return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
+
+
+def _shared(asked: Asked, instances: Sequence[Instance]) -> Any:
+    """All classes on one support; or what became of it."""
+    from mipfs.lab.classes import OneVsRest, parts_of, solve_shared
+
+    if asked.model not in SHARED_MODELS:
+        raise UsageError(f"--shared-support is for {' and '.join(SHARED_MODELS)}, not {asked.model}")
+    driver = asked.driver or "branch"
+    params = dict(asked.params)
+    together = solve_shared(instances, driver, options=asked.options(driver), **params)
+    if not together.has_classifier:
+        return "all classes", together
+    together = dataclasses.replace(together, declare=None)
+    classes = tuple(one.labels.positive for one in instances)
+    bias = params.get("bias", True) is True
+    return OneVsRest(classes, parts_of(together, instances, **params), together, bias)

@@ -1,0 +1,106 @@
+"""Problems of two classes, one beside the other, as one: their features become groups, so that each counts once.
+
+    min over σ of Σ_k min ½ Σ_j (w_jk² + …)/σ_j + L_k(w_k)   is the problem over a block-diagonal matrix whose block k
+    is the data of problem k, where the columns of a feature, one in each block, are a group.
+
+An intercept cannot be free there (one would be common to all blocks): it is the weight of a constant column of each
+block, penalised as every weight is, in a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from mipfs.data.instance import Instance, Labels
+from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array
+
+INTERCEPT = "(intercept)"
+"""The group of the constant columns."""
+
+
+def column_of(feature: str, label: object) -> str:
+    """The column of a feature in the block of a class."""
+    return f"{feature}|{label}"
+
+
+def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
+    """The data of all problems as one.
+
+    Parameters
+    ----------
+    instances : of the same samples and features, scaled alike; `labels.positive` is the class of each
+    intercept : whether every block has a constant column
+
+    Returns
+    -------
+    Instance (Kn, Kp'), whose groups are the features
+
+    Raises
+    ------
+    UsageError
+        Data that is not in memory, or what is said of single features: rows, costs, penalties, bounds.
+    """
+    first = instances[0]
+    if not first.block().is_stored:
+        raise UsageError("a shared support is for data in memory; give the file that the store was made of")
+    select = first.select
+    told = {
+        "rows": first.rows,
+        "penalty": any(first.penalty.values()),
+        "weights": first.weight_bounds,
+        "select": select.forced_in or select.forced_out or select.M is not None,
+    }
+    given = [name for name, value in told.items() if value]
+    if given:
+        raise UsageError(f"a shared support takes no [{given[0]}] of the .toml beside the data; leave it out")
+    if INTERCEPT in first.index:
+        raise UsageError(f"a feature is called {INTERCEPT!r}, as the shared intercept is; rename it")
+    X = first.X
+    if np.any(first.center):
+        X = (X.toarray() if sparse.issparse(X) else np.asarray(X)) - first.center
+    X = sparse.csc_array(X)
+    names = [*first.feature_names, *([INTERCEPT] if intercept else [])]
+    if intercept:
+        X = sparse.csc_array(sparse.hstack([X, sparse.csc_array(np.ones((X.shape[0], 1)))], format="csc"))
+    classes = [one.labels.positive for one in instances]
+    K, width = len(instances), len(names)
+    whole = sparse.csc_array(sparse.block_diag([X] * K, format="csc"))
+    order = np.arange(K * width).reshape(K, width).T.ravel()  # the columns of a feature stand together
+    groups = {name: tuple(column_of(name, label) for label in classes) for name in names}
+    return Instance.from_arrays(
+        sparse.csc_array(whole[:, order]),
+        np.concatenate([one.y for one in instances]),
+        feature_names=[column for members in groups.values() for column in members],
+        sample_weight=np.concatenate([one.sample_weight for one in instances]),
+        labels=Labels("the rest", "its class"),
+        groups=groups,
+        source=first.source,
+    )
+
+
+def unstacked(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[tuple[dict[str, float], float]]:
+    """For every class its weights by feature, and its intercept, on the user's scale, of the weights of the stack."""
+    found = []
+    for one in instances:
+        label = one.labels.positive
+        own: dict[str, float] = {}
+        b = weights.get(column_of(INTERCEPT, label), 0.0)
+        for name, j in one.index.items():
+            w = weights.get(column_of(name, label), 0.0)
+            if w:
+                own[name] = w / float(one.scale[j])
+                b -= own[name] * float(one.shift[j])
+        found.append((own, float(b)))
+    return found
+
+
+def scattered(weights: Mapping[str, float], instance: Instance) -> Array:
+    """Weights by name as (p,)."""
+    found = np.zeros(instance.n_features)
+    for name, value in weights.items():
+        found[instance.index[name]] = value
+    return found

@@ -1,0 +1,243 @@
+"""One classifier a class, against the rest: what `mipfs solve` writes of data with more than two classes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.data.stacked import stacked, unstacked
+from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.declared import declared
+from mipfs.proof import pair
+from mipfs.report.blocks import Block, Reported
+from mipfs.report.visible import finite_or_none
+from mipfs.result import result_json
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
+from mipfs.result.sidecar import packed, verify
+from mipfs.shared import features_among
+
+if TYPE_CHECKING:
+    from mipfs.check.tree import Report
+
+SCHEMA = 1
+KIND = "one-vs-rest"
+REMEDY = "give what `mipfs solve --json` wrote of data with more than two classes"
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""Of every member of the file of certificates: the same results give the same bytes."""
+WORST = (Status.NUMERICAL, Status.NO_SOLUTION, Status.INFEASIBLE, Status.RELAXED, Status.FEASIBLE, Status.OPTIMAL)
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest(Reported):
+    """One classifier a class; a row is of the class whose classifier has the largest value.
+
+    Attributes
+    ----------
+    classes : tuple of K labels
+    classifiers : tuple of K Results
+        With a proof of its own each; of a shared support what each class has of it, without one.
+    together : Result or None
+        Of a shared support: the problem of all classes as one, and its proof (`mipfs.data.stacked`).
+    bias : bool, whether the classes of a shared support have intercepts
+    file : str or None
+    """
+
+    classes: tuple[Any, ...]
+    classifiers: tuple[Result, ...]
+    together: Result | None = None
+    bias: bool = True
+    file: str | None = None
+
+    @property
+    def proofs(self) -> tuple[Result, ...]:
+        """The results that have proofs: one of each class, or the one of all."""
+        return self.classifiers if self.together is None else (self.together,)
+
+    @property
+    def status(self) -> Status:
+        """The worst of the proofs."""
+        return min((one.status for one in self.proofs), key=WORST.index)
+
+    @property
+    def objective(self) -> float:
+        """The sum over the classes."""
+        return math.fsum(one.objective for one in self.proofs)
+
+    @property
+    def bound(self) -> float:
+        """The sum over the classes, which no selection, or no selections, are below."""
+        return math.nextafter(math.fsum(one.bound for one in self.proofs), -math.inf)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The features of any class."""
+        if self.together is not None:
+            return features_among(self.together.selected)
+        return tuple(dict.fromkeys(name for one in self.classifiers for name in one.selected))
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Values of every class, (n, K)."""
+        return np.column_stack([one.decision_function(X) for one in self.classifiers])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row, (n,)."""
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, values: Array) -> npt.NDArray[Any]:
+        """The classes of the largest values (n, K)."""
+        best: npt.NDArray[Any] = np.asarray(self.classes)[values.argmax(axis=1)]
+        return best
+
+    def verify(self, instances: Sequence[Instance]) -> list[Report]:
+        """Check every proof against the data of the classes against the rest.
+
+        Raises
+        ------
+        UsageError
+            The classes are others than those of the data.
+        """
+        found = [one.labels.positive for one in instances]
+        if [str(label) for label in self.classes] != [str(label) for label in found]:
+            raise UsageError(f"the classes are {list(self.classes)}, and those of the data are {found}")
+        if self.together is None:
+            return [verify(result, data) for result, data in zip(self.classifiers, instances, strict=True)]
+        report = verify(self.together, stacked(instances, self.bias))
+        if report.accepted:
+            for result, (weights, b) in zip(self.classifiers, unstacked(instances, self.together.weights), strict=True):
+                if dict(result.weights) != weights or result.intercept != b:
+                    label = result.labels["positive"]
+                    reason = f"the weights of the class {label} are not those that were proven of all classes"
+                    return [replace(report, accepted=False, reason=reason)]
+        return [report]
+
+    def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
+        """What ``--json`` writes."""
+        entries = certificates or [one.certificate for one in self.proofs]
+        proofs = [_stated(replace(one, certificate=entry)) for one, entry in zip(self.proofs, entries, strict=True)]
+        shared = self.together is not None
+        return {
+            "schema": SCHEMA,
+            "kind": KIND,
+            "shared_support": shared,
+            "bias": self.bias,
+            "classes": list(self.classes),
+            "status": self.status.name,
+            "objective": finite_or_none(self.objective),
+            "bound": finite_or_none(self.bound),
+            "gap": finite_or_none(self.gap),
+            "selected": list(self.selected),
+            "results": [_stated(one) for one in self.classifiers] if shared else proofs,
+            "together": proofs[0] if shared else None,
+            "certificate": next((entry for entry in entries if entry is not None), None),
+        }
+
+    def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
+        """Write the JSON, and the certificates beside it as ``NAME.cert.npz``; both or neither."""
+        path = Path(path)
+        name = pair.sidecar_of(path).name
+        stream = io.BytesIO()
+        entries: list[Mapping[str, Any] | None] = []
+        with zipfile.ZipFile(stream, "w") as archive:
+            for k, one in enumerate(self.proofs):
+                content, entry = packed(one, name, 1e6 * certificate_limit)
+                if content is not None:
+                    archive.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
+                entries.append(entry)
+        content = stream.getvalue() if any(entry is not None for entry in entries) else None
+        pair.save(path, f"{json.dumps(self.document(entries), ensure_ascii=False)}\n".encode(), content)
+        object.__setattr__(self, "file", str(path))
+
+    @classmethod
+    @declared
+    def load(cls, path: str | Path) -> OneVsRest:
+        """Read a JSON that `save` wrote, with its certificates.
+
+        Raises
+        ------
+        DataError
+            The file holds something else.
+        """
+        found = classes_or_none(path)
+        if found is None:
+            raise DataError("it holds no classifiers of more than two classes", REMEDY, path=Path(path))
+        return found
+
+    def blocks(self) -> list[Block]:
+        """Of the report."""
+        from mipfs.lab.classes.shown import blocks
+
+        return blocks(self)
+
+
+def _stated(result: Result) -> dict[str, Any]:
+    return dict(json.loads(result.to_json()))
+
+
+def _member(k: int) -> str:
+    return f"{k}.cert.npz"
+
+
+def classes_or_none(path: str | Path) -> OneVsRest | None:
+    """What a file holds, where it is of more than two classes; None otherwise, or where it cannot be read."""
+    path = Path(path)
+    try:
+        document = result_json.parsed(result_json.read(path))
+    except (DataError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        return None
+    try:
+        found = _of(document, path)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"not complete: {error!r}", REMEDY, path=path) from None
+    return _certified(found, path)
+
+
+def _of(document: Mapping[str, Any], path: Path) -> OneVsRest:
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"schema {document['schema']!r}")
+    results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
+    classes = tuple(document["classes"])
+    shared = document["together"]
+    if len(results) != len(classes) or len(classes) < 3 or len({str(label) for label in classes}) < len(classes):
+        raise ValueError("one result for each of three classes or more is needed")
+    if [str(one.labels["positive"]) for one in results] != [str(label) for label in classes]:
+        raise ValueError("the results are those of other classes")
+    together = None if shared is None else Result.from_json(json.dumps(shared), path=path)
+    return OneVsRest(classes, results, together, document["bias"] is True, str(path))
+
+
+def _certified(found: OneVsRest, path: Path) -> OneVsRest:
+    """With the certificates out of the file beside it; `verify` says where one is missing or another."""
+    import hashlib
+
+    try:
+        with zipfile.ZipFile(pair.sidecar_of(path)) as archive:
+            held = {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        held = {}
+
+    def given(k: int, result: Result) -> Result:
+        own, entry = held.get(_member(k)), result.certificate
+        same = own is not None and entry is not None and hashlib.sha256(own).hexdigest() == entry.get("sha256")
+        return replace(result, sidecar=own if same else None)
+
+    if found.together is not None:
+        return replace(found, together=given(0, found.together))
+    return replace(found, classifiers=tuple(given(k, one) for k, one in enumerate(found.classifiers)))

@@ -1,0 +1,53 @@
+"""The problem of one selection for several classes, each against the rest: a feature counts once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mipfs import atoms
+from mipfs.data.instance import Instance
+from mipfs.data.stacked import INTERCEPT, stacked
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+
+TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out")
+"""What a shared support takes of the parameters of a problem."""
+
+
+def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
+    """The problem of one selection for all classes: min over σ of Σ_k of their objectives, Σ σ_j <= M.
+
+    Parameters
+    ----------
+    instances : the data of every class against the rest
+    **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
+        weight is (`mipfs.data.stacked`)
+
+    Raises
+    ------
+    UsageError
+        Another parameter.
+    """
+    odd = [name for name in params if name not in TAKEN]
+    if odd:
+        raise UsageError(f"a shared support takes no {odd[0]}; it takes {', '.join(TAKEN)}")
+    given = dict(params)
+    bias = given.pop("bias", True)
+    if not isinstance(bias, bool):
+        raise UsageError(f"bias = {bias!r} must be true or false")
+    data = stacked(instances, bias)
+    if bias:
+        M = given.get("M")
+        given["M"] = M + 1 if isinstance(M, int) and not isinstance(M, bool) else M
+        forced = given.get("forced_in") or ()
+        given["forced_in"] = (*((forced,) if isinstance(forced, str) else forced), INTERCEPT)
+        lam = given.get("lam")
+        if isinstance(lam, (int, float)) and lam:
+            given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
+    return Problem(data, bias=False, atoms=atoms.make("groups", data), **given)
+
+
+def features_among(selected: Sequence[str]) -> tuple[str, ...]:
+    """The features of a shared support, without the group of the intercepts."""
+    return tuple(name for name in selected if name != INTERCEPT)

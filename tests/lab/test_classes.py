@@ -1,0 +1,180 @@
+"""More than two classes: separate proofs, and a shared support beside every support there is, each SVM by a QP."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import mipfs
+from mipfs.cli import main
+from mipfs.data.instance import Instance, Labels
+from mipfs.data.stacked import stacked
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.classes import OneVsRest, solve_shared
+
+LOSSES = ("hinge", "squared-hinge", "logistic")
+
+
+def draw(seed: int, n: int = 24, p: int = 4, K: int = 3) -> tuple[Any, Any]:
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, p)) * np.array([1.0, 3.0, 0.5, 2.0, 1.0][:p]) + 1.0
+    codes = np.argmax(X[:, :2] @ r.standard_normal((2, K)) + r.standard_normal((n, K)), axis=1)
+    codes[:K] = range(K)
+    return X, codes
+
+
+def instances(X: Any, codes: Any, scale: Any = "standard") -> list[Instance]:
+    labels = [Labels(f"not {k}", int(k)) for k in np.unique(codes)]
+    return [
+        Instance.from_arrays(X, np.where(codes == one.positive, 1.0, -1.0), scale=scale, labels=one) for one in labels
+    ]
+
+
+def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias: bool) -> float:
+    """The sum over the classes of ½‖w‖² + ½b² + loss, on some columns."""
+    total = 0.0
+    for one in data:
+        w, b = cp.Variable(max(len(ids), 1)), cp.Variable()
+        score = (one.X[:, list(ids)] @ w if ids else np.zeros(one.n_samples)) + b
+        m = cp.multiply(one.y, score)
+        lost = {"hinge": cp.pos(1 - m), "squared-hinge": 0.5 * cp.square(cp.pos(1 - m)), "logistic": cp.logistic(-m)}
+        held = [w == 0] if not ids else []
+        problem = cp.Problem(
+            cp.Minimize(0.5 * cp.sum_squares(w) + 0.5 * cp.square(b) + C * cp.sum(lost[loss])),
+            [*held, *([] if bias else [b == 0])],
+        )
+        total += float(problem.solve(solver=cp.CLARABEL))
+    return total
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
+    for seed, M in ((1, 1), (2, 2)):
+        data = instances(*draw(seed))
+        values = {
+            ids: least(data, ids, loss, 0.5, bias) for k in range(M + 1) for ids in itertools.combinations(range(4), k)
+        }
+        best = min(values, key=values.__getitem__)
+        result = solve_shared(data, M=M, C=0.5, loss=loss, bias=bias, options={"gap": 1e-7})
+        assert result.objective == pytest.approx(values[best], rel=1e-5)
+        assert {name for name in result.selected if name != "(intercept)"} == {f"x{j + 1}" for j in best}
+        assert mipfs.verify(result, stacked(data, bias)).accepted
+
+
+def test_a_feature_costs_once_for_all_classes_and_intercepts_nothing() -> None:
+    data = instances(*draw(3))
+    lam = 2.0
+    values = {
+        ids: least(data, ids, "hinge", 0.5, True) + lam * len(ids)
+        for k in range(5)
+        for ids in itertools.combinations(range(4), k)
+    }
+    result = solve_shared(data, C=0.5, lam=lam, options={"gap": 1e-7})
+    assert result.objective == pytest.approx(min(values.values()), rel=1e-5)
+
+
+@pytest.mark.parametrize("sparse_", [False, True])
+def test_the_estimator(sparse_: bool) -> None:
+    from scipy import sparse
+
+    X, codes = draw(4, n=40)
+    names = np.array(["a", "b", "c"])[codes]
+    model = mipfs.FSPClassifier(M=2, C=0.5, shared_support=True, scale="standard")
+    given = sparse.csr_array(X) if sparse_ else X
+    model.fit(given, names)
+    assert model.coef_.shape == (3, 4)
+    assert model.support_.sum() <= 2
+    np.testing.assert_array_equal(model.support_, np.any(model.coef_ != 0, axis=0))
+    assert model.verify(given, names).accepted
+    data = instances(X, codes)
+    assert model.result_.objective == pytest.approx(
+        min(least(data, ids, "hinge", 0.5, True) for ids in itertools.combinations(range(4), 2)), rel=2e-4
+    )
+    values = model.decision_function(given)
+    np.testing.assert_allclose(values, X @ model.coef_.T + model.intercept_)
+    assert (model.predict(given) == names).mean() > 0.5
+    own = np.where(codes == 0, "a", "b")
+    one, other = clone(model).fit(X, own), clone(model).set_params(shared_support=False).fit(X, own)
+    np.testing.assert_array_equal(one.coef_, other.coef_)  # of two classes it says nothing
+    with pytest.raises(ValueError, match="shared_support takes no budget"):
+        clone(model).set_params(budget=1.0).fit(X, names)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    X, codes = draw(5, n=50)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    frame["kind"] = np.array(["low", "middle", "high"])[codes]
+    frame.loc[2, "a"] = np.nan
+    frame.insert(0, "id", [f"R{i}" for i in range(50)])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.drop(columns=["kind", "id"]).to_csv(tmp_path / "new.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("more", [[], ["--shared-support"]], ids=["separate", "shared"])
+def test_from_the_command_line(table: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    saved, data, new = (str(table.with_name(name)) for name in ("r.json", "t.csv", "new.csv"))
+    asked = ["--label", "kind", "--scale", "standard", "--impute", "median", "--drop", "id", "--M", "2", "--C", "0.5"]
+    assert main(["solve", "fsp-m", data, *asked, *more, "--json", saved]) == 0
+    said = capsys.readouterr().out
+    assert "one selection for all classes" in said if more else "one selection a class" in said
+    document = json.loads(Path(saved).read_text())
+    assert document["classes"] == ["high", "low", "middle"]
+    assert document["status"] == "OPTIMAL"
+    assert document["bound"] <= document["objective"]
+    assert main(["verify", saved, data]) == 0
+    assert capsys.readouterr().out.count("certificate  accepted") == (1 if more else 3)
+    assert main(["evaluate", saved, data, "--json", "-", "-q"]) == 0
+    judged = json.loads(capsys.readouterr().out)
+    assert sum(map(sum, judged["confusion"])) == 50
+    assert main(["predict", saved, new]) == 0
+    labels = capsys.readouterr().out.split()
+    truth = pd.read_csv(data)["kind"]
+    assert judged["accuracy"] == pytest.approx(np.mean(truth.to_numpy() == np.array(labels)))
+    back = OneVsRest.load(saved)
+    assert back.predict(pd.read_csv(new)).tolist() == labels
+    assert main(["predict", saved, new, "--scores"]) == 0
+    assert capsys.readouterr().out.startswith("label,score of high,score of low,score of middle\n")
+    weights = next(one["weights"] for one in document["results"] if one["weights"])
+    name = next(iter(weights))
+    weights[name] *= 1.01  # what predict uses is what was proven
+    Path(saved).write_text(json.dumps(document))
+    assert main(["verify", saved, data]) == 1
+    assert "rejected: " in capsys.readouterr().err
+
+
+def test_what_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, saved = str(table), str(table.with_name("r.json"))
+    asked = ["solve", "fsp-m", data, "--label", "kind", "--impute", "median", "--drop", "id", "--scale", "none"]
+    for more, message in (
+        (["--pool-gap", "0.1"], "--pool-gap is for two classes: "),
+        (["--positive", "low"], "--positive is for two classes: "),
+        (["--shared-support", "-p", "class_weight=balanced"], "a shared support takes no class_weight"),
+    ):
+        assert main([*asked, *more]) == 2
+        said = capsys.readouterr().err.splitlines()
+        assert len([line for line in said if "error" in line]) == 1
+        assert message in said[-1]
+    assert main([*asked[:1], "fgm", *asked[2:], "--shared-support"]) == 2
+    assert "--shared-support is for fsp-m and fsp-lambda" in capsys.readouterr().err
+    assert main([*asked, "--M", "1", "--json", saved, "-q"]) == 0
+    other = table.with_name("other.csv")
+    other.write_text(table.read_text().replace("middle", "between"))
+    assert main(["verify", saved, str(other)]) == 2
+    assert main(["evaluate", saved, str(other)]) == 2
+    assert "'between'" in capsys.readouterr().err
+    Path(saved).write_text(json.dumps(json.loads(Path(saved).read_text()) | {"classes": ["low", "high", "middle"]}))
+    with pytest.raises(DataError, match="the results are those of other classes"):
+        OneVsRest.load(saved)
+    with pytest.raises(UsageError, match="takes no rows"):
+        solve_shared(instances(*draw(1)), rows=())
