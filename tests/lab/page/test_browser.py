@@ -88,7 +88,7 @@ def test_the_pointer_reads_the_values(chromium: Browser, pages: Path) -> None:
     assert "weight" in chromium.run(TIP)
     chromium.open(pages / "path.html")
     point = cases.path().points[-1]
-    chromium.hover("figure.lines .area", 0.95, 0.5)
+    chromium.hover("figure.lines .area", 0.95, 0.5, 1)  # behind the validation error
     assert chromium.run(TIP).split("\n")[0] == f"M = {point.value}"
     assert f"objective {number(point.objective)}" in chromium.run(TIP)
     assert chromium.complaints() == []
