@@ -30,7 +30,6 @@ MOST_ROWS = 200
 def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
     """What the page shows of a result, below its heading; `level` is that of the headings inside."""
     held_out = _held_out(result, score)
-    alone = held_out is None
     return "".join(
         [
             head(result),
@@ -38,7 +37,7 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
             cards(
                 [
                     held_out or _missing(result),
-                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=alone),
+                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=True),
                     _proof(result, detail),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
@@ -139,7 +138,8 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
     seen = score is not None and score.get("trained_on")
     if seen:
         parts.append('<p class="note">On data that it has not seen it does worse as a rule.</p>')
-    return Card("On the data it was trained on" if seen else "On held-out data", "".join(parts)) if parts else None
+    title = "On the data it was trained on" if seen else "On held-out data"
+    return Card(title, "".join(parts), is_wide=True) if parts else None
 
 
 def _missing(result: Result) -> Card | None:
