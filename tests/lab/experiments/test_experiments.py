@@ -232,3 +232,10 @@ def test_the_quick_subset_of_every_study_runs(name: str, tmp_path: Path) -> None
     assert len(found.good) == len(found.rows)
     found.save(tmp_path)
     assert (tmp_path / PAGE).stat().st_size > 500
+
+
+def test_the_ticks_of_a_logarithmic_axis_stand_apart() -> None:
+    from mipfs.lab.experiments.document import _apart
+
+    assert _apart([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
+    assert _apart([3.0]) == ["3"]
