@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 
 import mipfs  # noqa: E402  after the path
 
@@ -24,6 +25,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"mipfs {release}"
 html_show_sphinx = False
+html_static_path = ["style"]
+html_css_files = ["manual.css"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 html_math_renderer = "mathml"
@@ -60,7 +63,19 @@ def _mathml(writer: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+def _named(app: Any, domain: str, kind: str, node: Any) -> None:
+    """`mipfs.drivers.branch.Options` is shown by its driver's name: all of them are called Options."""
+    for described in node.parent.findall(addnodes.desc_signature):
+        module = described.get("module", "")
+        if module.startswith("mipfs.drivers.") and described.get("fullname") == "Options":
+            for part in described.findall(addnodes.desc_addname):
+                part.replace_self(addnodes.desc_addname("", f"{module.rsplit('.', 1)[-1]}: "))
+            for keyword in described.findall(addnodes.desc_annotation):
+                keyword.parent.remove(keyword)
+
+
 def setup(app: Any) -> None:
     """What the manual needs beyond extensions."""
+    app.connect("object-description-transform", _named)
     app.connect("autodoc-process-docstring", _escaped, priority=100)  # before napoleon reads them
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

@@ -231,7 +231,7 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
     if plot is not None and has_any:
         found.plot(plot)
     if has_any:
-        write_page(report, f"methods on {Path(found.setting.source).name or 'arrays'}", found)
+        write_page(report, f"Methods on {Path(found.setting.source).name or 'arrays'}", found)
     if output != "-" and not quiet:
         show_blocks(found.blocks())
         written = [target for target in (output, *((plot, report) if has_any else ())) if target is not None]

@@ -29,6 +29,9 @@ def report(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="The page; by default RESULT.html.", show_default=False),
     ] = None,
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="The heading of the page.", show_default=False)
+    ] = "",
     data: Annotated[
         str | None, typer.Option("--data", metavar="TEST", help="Labelled data to judge the classifiers on, too.")
     ] = None,
@@ -59,7 +62,7 @@ def report(
     scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
     items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
     with held(deliver=False):
-        size = page.write(target, items)
+        size = page.write(target, items, title)
         if json is not None:
             kinds = [type(study).__name__ for study in studies]
             statuses = [study.status.name if isinstance(study, Result) else None for study in studies]

@@ -52,7 +52,7 @@ def scorecard(
     found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
     if json is not None:
         write_json(found.document(), json)
-    write_page(report, f"scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
+    write_page(report, f"Scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
     if json != "-" and not quiet:
         show_blocks(found.blocks())
         if json is not None:

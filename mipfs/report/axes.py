@@ -109,7 +109,9 @@ def _bars(chart: Bars, ax: Any) -> None:
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False)
     ax.set_yticks(places, [_plain(bar.name) for bar in chart.bars])
     ax.invert_yaxis()
-    ax.margins(x=0.5)
+    ax.margins(x=0.5)  # room for the numbers beside the bars; the axis is marked where bars can be
+    begin = min([0.0, *widths])
+    ax.set_xticks([tick for tick in ax.get_xticks() if begin - 1e-9 <= tick <= end + 1e-9])
     ax.set_title(_plain(chart.title))
 
 

@@ -79,6 +79,20 @@ class Line:
         return f"<p>{escaped(self.line.strip())}</p>"
 
 
+@dataclass(frozen=True)
+class Typed(Line):
+    """A line that is typed: a page shows it as code, below what is said before it, a terminal as it is."""
+
+    before: str = ""
+
+    def text(self) -> str:
+        return Line(f"{self.before}{self.line}").text()
+
+    def html(self) -> str:
+        said = f"<p>{escaped(self.before.strip())}</p>" if self.before.strip() else ""
+        return f"{said}<pre><code>{escaped(self.line)}</code></pre>"
+
+
 class Block(Protocol):
     """A part of a report: `Pairs`, `Table` and `Line` here, the charts of `charts.py`."""
 
@@ -116,6 +130,10 @@ class Reported(ABC):
     def summary(self) -> str:
         """The report of the command line as text."""
         return as_text(self.blocks())
+
+    def lead(self) -> str:
+        """What a page says first, in a plain sentence; "" for nothing."""
+        return ""
 
     def shown(self) -> list[Block]:
         """What a notebook shows: the report, or a shorter one with charts."""

@@ -20,6 +20,12 @@ from mipfs.report.visible import escaped, visible
 
 MOST_TICKS = 5
 """Ticks that stand side by side on a narrow screen."""
+LEAST_IDLE = 0.04
+"""The share of a chart that a run takes to its first record from which on it is shaded."""
+LEAST_WORDED = 0.3
+"""The share of a chart in which a word has room on a telephone."""
+ASIDE = 10.0
+"""Units by which curves with whiskers stand apart."""
 AREA_UNITS = 1000
 """Units of an area's own axes."""
 
@@ -90,9 +96,16 @@ def _lines(chart: Lines) -> str:
     up = y.ticks(5)
     grid = [f"M0 {_y(y, v):.1f}H{AREA_UNITS}" for v in up]
     parts = [_path("".join(grid), "grid")]
+    idle, word = _idle(chart, x)
+    parts.append(idle)
     if chart.between is not None:
         parts.append(_band(chart, x, y))
-    parts += [drawn for curve in reversed(chart.curves) for drawn in _curve(chart, curve, x, y)]
+    aside = _aside(chart.curves)
+    parts += [
+        drawn
+        for curve, by in reversed(list(zip(chart.curves, aside, strict=True)))
+        for drawn in _curve(chart, curve, x, y, by)
+    ]
     left = [(f"left:{100 * x.place(v):.3f}%", text) for v, text in zip(across, _texts(across, chart), strict=True)]
     as_share = all(curve.percent for curve in chart.curves)
     sides = labels([100 * v if as_share else v for v in up], y.is_log)
@@ -100,7 +113,7 @@ def _lines(chart: Lines) -> str:
     wide = max([len(text) for _, text in low], default=1)
     frame = (
         f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escaped(chart.y_label)}</div>'
-        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_said(chart), "".join(parts))}'
+        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_said(chart), "".join(parts), word)}'
         f"{_below(left, chart.x_label)}</div>"
     )
     lines = [*chart.curves, *chart.hover]
@@ -116,6 +129,26 @@ def _lines(chart: Lines) -> str:
         "curves": [{"name": c.name, "role": c.role, "percent": c.percent, "y": plain(c.y)} for c in lines],
     }
     return _framed("lines", chart.title, _key(chart.curves) + frame, chart.note, _behind(chart), data)
+
+
+def _idle(chart: Lines, x: Scale) -> tuple[str, str]:
+    """What a run does before its first record, where that takes room: shaded, and said where the word has room."""
+    if not chart.is_step or chart.x_limits is None or not chart.x:
+        return "", ""
+    share = x.place(float(chart.x[0]))
+    if share < LEAST_IDLE:
+        return "", ""
+    drawn = _path(f"M0 0H{AREA_UNITS * share:.2f}V{AREA_UNITS}H0Z", "idle")
+    word = f'<span class="idle" style="width:{100 * share:.2f}%">before the first bound</span>'
+    return drawn, word if share >= LEAST_WORDED else ""
+
+
+def _aside(curves: Sequence[Curve]) -> list[float]:
+    """How far each curve is moved aside, so that no whisker hides another."""
+    many = len(curves)
+    if many < 2 or all(curve.spread is None for curve in curves):
+        return [0.0] * many
+    return [ASIDE * (k - (many - 1) / 2) for k in range(many)]
 
 
 def _texts(values: Sequence[float], chart: Lines) -> list[str]:
@@ -139,20 +172,20 @@ def _y(scale: Scale, value: float) -> float:
     return AREA_UNITS * min(2.0, max(-1.0, 1.0 - scale.place(value)))
 
 
-def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[list[tuple[float, float]]]:
+def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale, by: float = 0.0) -> list[list[tuple[float, float]]]:
     """The pieces of a curve between values that are missing, in units of the area."""
     pieces: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(chart.x, curve.y, strict=True):
         if value is None or not math.isfinite(value):
             pieces.append([])
         else:
-            pieces[-1].append((AREA_UNITS * x.place(at), _y(y, value)))
+            pieces[-1].append((AREA_UNITS * x.place(at) + by, _y(y, value)))
     return [piece for piece in pieces if piece]
 
 
-def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
+def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale, by: float) -> list[str]:
     drawn = []
-    pieces = _runs(chart, curve, x, y)
+    pieces = _runs(chart, curve, x, y, by)
     for piece in pieces:
         holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
         steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _joined(piece)
@@ -163,7 +196,7 @@ def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
     if curve.spread is not None:
         ends = zip(chart.x, curve.y, curve.spread, strict=True)
         bars = [
-            f"M{AREA_UNITS * x.place(a):.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
+            f"M{AREA_UNITS * x.place(a) + by:.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
             for a, v, s in ends
             if v is not None and s is not None and math.isfinite(v) and math.isfinite(s)
         ]
@@ -323,12 +356,12 @@ def _mosaic(chart: Mosaic) -> str:
 # ---- parts -----------------------------------------------------------------------------------------------------
 
 
-def _area(said: str, drawn: str) -> str:
+def _area(said: str, drawn: str, word: str = "") -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
         f'<div class="area" role="img" aria-label="{escaped(said)}">'
         f'<svg viewBox="0 0 {AREA_UNITS} {AREA_UNITS}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
-        f"{drawn}</svg></div>"
+        f"{drawn}</svg>{word}</div>"
     )
 
 

@@ -64,6 +64,11 @@ def verdict(result: Result) -> str:
     return f"{_ended(stop, ' before any classifier was found')}"
 
 
+def ended_words(result: Result) -> str:
+    """What ended the run, as a sentence."""
+    return _ended(BECAUSE.get(result.stop_reason, "its method"))
+
+
 def _ended(stop: str, more: str = "") -> str:
     return f"{stop[0].upper()}{stop[1:]} ended the run{more}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from mipfs.report.visible import escaped
 WIDTH, HEIGHT = 6.4, 3.7
 """Inches of a chart."""
 MARKS = "osD^vPX*"
+LEAST_APART = 0.08
+"""The share of an axis between two ticks that both have a text."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,24 @@ def _told_apart(chart: Lines, ax: Any) -> None:
     if chart.is_log:
         from matplotlib.ticker import NullLocator
 
-        ax.set_xticks(list(chart.x), [f"{x:g}" for x in chart.x], fontsize=8)
+        ax.set_xticks(list(chart.x), _apart(chart.x), fontsize=8)
         ax.xaxis.set_minor_locator(NullLocator())
     ax.grid(True, alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _apart(x: Sequence[float]) -> list[str]:
+    """The ticks of a logarithmic axis as text; "" where one would stand on the one before."""
+    texts: list[str] = []
+    last = -math.inf
+    length = math.log(max(x) / min(x)) or 1.0
+    for value in x:
+        place = math.log(value / min(x)) / length
+        fits = place - last >= LEAST_APART
+        texts.append(f"{value:g}" if fits else "")
+        last = place if fits else last
+    return texts
 
 
 def svg(chart: Lines | Bars | Grid) -> bytes:

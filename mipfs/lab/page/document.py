@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.errors import UsageError
+from mipfs.lab.page.lead import heading
 from mipfs.lab.page.of_result import result_html
 from mipfs.lab.page.of_study import comparison_html, path_html, reported_html
 from mipfs.lab.page.parts import anchor, article
@@ -60,7 +61,7 @@ def html(items: Sequence[Item], title: str = "") -> str:
     Parameters
     ----------
     items : sequence of Item
-    title : str, of the page; by default the name of the only item, or how many there are
+    title : str, of the page; by default what the only item found, or how many there are
 
     Returns
     -------
@@ -101,9 +102,12 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
     one = len(items) == 1
     named = [(k, item.name, item.study) for k, item in enumerate(items) if isinstance(item.study, Result)]
     together = overview(named, detail) if len(named) > 1 else ""
+    headings = [title or heading(item.study, item.name) if one else item.name for item in items]
     parts = [
-        article(k, item.name, _inner(item, detail, 2 if one else 3), 1 if one else 2) for k, item in enumerate(items)
+        article(k, name, _inner(item, detail, 2 if one else 3), 1 if one else 2)
+        for k, (item, name) in enumerate(zip(items, headings, strict=True))
     ]
+    made = f" · {escaped(items[0].name)}" if one and headings[0] != items[0].name else ""
     title = title or (items[0].name if one else f"{len(items)} results")
     links = "".join(f'<li><a href="#{anchor(k)}">{escaped(item.name)}</a></li>' for k, item in enumerate(items))
     top = "" if one else f'<h1>{escaped(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
@@ -112,7 +116,7 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
         '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}</p>{top}</header>\n'
+        f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}{made}</p>{top}</header>\n'
         f'<main id="main">{together}{"".join(parts)}</main>\n'
         "<footer>Every number here stands in the JSON that this page was made from, in full precision. Charts can be "
         "read with a pointer, and with the arrow keys once they have the focus.</footer>\n"

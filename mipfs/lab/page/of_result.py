@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from mipfs.lab.page.parts import Card, cards, chart_card, lines, size_words, status_pill, tiles, to_try
+from mipfs.lab.page.lead import of_score, plainly
+from mipfs.lab.page.parts import Card, cards, chart_card, code, counted, lines, size_words, status_pill, tiles, to_try
 from mipfs.lab.page.reproduce import reproduce
 from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
@@ -15,7 +17,6 @@ from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escaped
 from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
-from mipfs.result.interactions import groups_of
 from mipfs.result.result import Result, Status
 from mipfs.result.score import SCORES
 from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
@@ -29,17 +30,15 @@ MOST_ROWS = 200
 def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
     """What the page shows of a result, below its heading; `level` is that of the headings inside."""
     held_out = _held_out(result, score)
-    alone = held_out is None
     return "".join(
         [
             head(result),
-            _figures(result),
             to_try(ways(result)),
             cards(
                 [
-                    chart_card("Bound and incumbent against time", _untitled(gap_chart(result, detail)), is_wide=True),
-                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=alone),
-                    held_out,
+                    held_out or _missing(result),
+                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=True),
+                    _proof(result, detail),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
                     Card("How to reproduce it", reproduce(result), is_wide=True),
@@ -58,18 +57,25 @@ def head(result: Result) -> str:
         conflict = f'<p class="conflict">{names}</p>'
     if words := constant_words(result):
         conflict += f'<p class="alarm">{escaped(words)}</p>'
-    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
-    return (
-        f'<p class="verdict">{status_pill(result.status)}{asked(result)}{escaped(verdict(result))}</p>{conflict}'
-        f'<p class="certificate">Certificate: {behind}</p>'
-    )
+    return f'<p class="verdict">{status_pill(result.status)}{alarm(result)}{escaped(plainly(result))}</p>{conflict}'
 
 
-def asked(result: Result) -> str:
-    """The gap that was asked for, beside the status that it decides."""
+def alarm(result: Result) -> str:
+    """A gap that was asked for and makes the status say little, beside it."""
     said = with_asked("", result.status.name, result.params.get("gap"))
-    alarm = ' class="alarm"' if isinstance(said, Alarm) else ""
-    return f"<small{alarm}>{escaped(said.removeprefix(', '))}.</small> " if said else ""
+    return f'<small class="alarm">{escaped(said.removeprefix(", "))}.</small> ' if isinstance(said, Alarm) else ""
+
+
+def _proof(result: Result, detail: Detail) -> Card:
+    """The exact words, figures, what stands behind them, and how the run came there."""
+    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
+    exact = verdict(result)
+    said = "" if exact == plainly(result) else f"<p>{escaped(exact)}</p>"
+    chart = gap_chart(result, detail)
+    drawn = "" if chart is None else replace(chart, title="Bound and incumbent against time").html()
+    title = "The proof" if math.isfinite(result.bound) or result.status is Status.INFEASIBLE else "The run"
+    certificate = f'<p class="certificate">Certificate: {behind}</p>'
+    return Card(title, f"{said}{certificate}{_figures(result)}{drawn}", is_wide=True)
 
 
 def ways(result: Result) -> str:
@@ -83,8 +89,6 @@ def ways(result: Result) -> str:
 
 def _untitled(chart: Any) -> Any:
     """A chart below a heading that says the same."""
-    from dataclasses import replace
-
     return None if chart is None else replace(chart, title="")
 
 
@@ -103,7 +107,7 @@ def _figures(result: Result) -> str:
         low, high = result.relaxed.get("lower"), result.relaxed["upper"]
         found.append(("relaxation", number(high), "" if low is None else f"at least {number(low)}"))
     if result.has_classifier:
-        found.append(("selected", size_words(result), "features" if groups_of(result) is None else "groups"))
+        found.append(("selected", size_words(result), counted(result)))
     found.append(("time", time_text(result.seconds), f"driver {result.driver}"))
     work = [(name, value) for name, value in result.counters.items() if value and name in ("nodes", "subproblems")]
     found += [(name, f"{value:,}", "") for name, value in work]
@@ -111,7 +115,10 @@ def _figures(result: Result) -> str:
 
 
 def _held_out(result: Result, score: Score | None) -> Card | None:
-    """Confusion and measures on data that was not trained on, and what validation said during the run."""
+    """Confusion and measures on data that was not trained on, and what validation said during the run.
+
+    None where there is none.
+    """
     parts = []
     if score is not None:
         names = (str(score["labels"]["negative"]), str(score["labels"]["positive"]))
@@ -119,9 +126,8 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
         if "measure" in score:
             values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
         rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
-        parts = [confusion_chart(score, names).html(), Table(("measure", "value"), rows).html()]
-        where = f" of {score['source']}" if score.get("source") else ""
-        parts.append(f'<p class="facts">{score["n_samples"]:,} samples{escaped(where)}</p>')
+        beside = confusion_chart(score, names).html() + Table(("measure", "value"), rows).html()
+        parts = [f'<p class="first">{escaped(of_score(score))}</p><div class="beside">{beside}</div>']
     if result.validated is not None and isinstance(result.validated.get("error"), (int, float)):
         best = result.validated
         names_ = ", ".join(map(str, best.get("selected", ())))
@@ -130,7 +136,19 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
             f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
         )
     seen = score is not None and score.get("trained_on")
-    return Card("On the data it was trained on" if seen else "On held-out data", "".join(parts)) if parts else None
+    if seen:
+        parts.append('<p class="note">On data that it has not seen it does worse as a rule.</p>')
+    title = "On the data it was trained on" if seen else "On held-out data"
+    return Card(title, "".join(parts), is_wide=True) if parts else None
+
+
+def _missing(result: Result) -> Card | None:
+    """How to get what a reader looks for first."""
+    if not result.has_classifier:
+        return None
+    saved = "RESULT.json" if result.path is None else result.path.name
+    said = "Not measured yet. This page with how well it predicts data that it has not seen:"
+    return Card("On held-out data", f"<p>{said}</p>{code(f'mipfs report {saved} --data TEST')}", is_wide=True)
 
 
 def _problem(result: Result) -> Card:

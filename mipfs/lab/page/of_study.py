@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+from mipfs.lab.page.lead import of_path
 from mipfs.lab.page.of_result import Score, ways
 from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_try
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
-from mipfs.lab.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
+from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import error_of
 from mipfs.lab.studies.point_files import use_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
-from mipfs.report.blocks import Reported, Table
-from mipfs.report.charts import Curve, Detail, Lines
+from mipfs.report.blocks import Line, Reported, Table
+from mipfs.report.charts import Chart, Curve, Detail, Lines
 from mipfs.report.numbers import listed, number, percent, stated, time_text
 from mipfs.report.visible import escaped
 from mipfs.result.result import Status
@@ -28,7 +30,7 @@ MOST_OPEN_POINTS = 8
 
 def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail, level: int) -> str:
     """What the page shows of a path, below its heading."""
-    charts = path_charts(path)
+    errors, charts = error_charts(path), value_charts(path)
     held_out = None if scores is None else _along(path, scores)
     seen = any(score.get("trained_on") for score in scores or ())
     best = path.best
@@ -40,12 +42,12 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
             to_try(_path_ways(path)),
             cards(
                 [
-                    *(chart_card("", chart, is_wide=len(charts) == 1) for chart in charts),
+                    *(chart_card("", chart, is_wide=best is None) for chart in errors),
                     chart_card(f"Along the path, on {'the training' if seen else 'held-out'} data", held_out),
+                    None if rows is None else Card(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
+                    *(chart_card("", chart, is_wide=len(charts) % 2 == 1 and k == 0) for k, chart in enumerate(charts)),
                     chart_card("", path_supports(path, detail), is_wide=True),
-                    chart_card(choice, rows),
-                    Card("To use what was chosen", code(use_of(path))) if best is not None else None,
-                    Card("How to reproduce it", _path_again(path), is_wide=best is None),
+                    Card("How to reproduce it", _path_again(path), is_wide=True),
                 ],
                 level,
             ),
@@ -81,8 +83,8 @@ def _path_head(path: SolutionPath) -> str:
             )
         )
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
-    problem = stated(path.params, without=path.axes)
-    return f'<p class="verdict">{pill(word, name)}{escaped(said)}. {escaped(problem)}.</p>{tiles(found)}'
+    solved = f'<p class="facts">Solved at every point: {escaped(stated(path.params, without=path.axes))}.</p>'
+    return f'<p class="verdict">{pill(word, name)}{escaped(of_path(path))}{escaped(said)}.</p>{tiles(found)}{solved}'
 
 
 def _path_ways(path: SolutionPath) -> str:
@@ -160,8 +162,11 @@ def comparison_html(comparison: Comparison, level: int) -> str:
     else:
         closed = not unfinished
         said = pill("ALL SOLVED" if closed else "OPEN", "s-good" if closed else "s-open")
-        said += escaped(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved. ")
-        said += escaped(stated(comparison.params) + ".")
+        said += escaped(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved")
+        if finite and math.isfinite(comparison.incumbent):
+            most = percent(max(finite, key=lambda rung: rung.value).gap).removeprefix("<")
+            said += escaped(f"; together they prove that no choice is better than the one found by more than {most}")
+        said += "."
         limit = comparison.params.get("time_limit")
         names_ = ", ".join(f"{rung.name} ({rung.status})" for rung in unfinished)
         ways_ = (
@@ -173,9 +178,21 @@ def comparison_html(comparison: Comparison, level: int) -> str:
         Card("Features of the best classifier", f"<p>{escaped(features)}</p>", is_wide=True) if features else None,
         None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
     ]
-    return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner, level)}'
+    solved = f'<p class="facts">Solved: {escaped(stated(comparison.params))}.</p>'
+    return f'<p class="verdict">{said}</p>{tiles(found)}{solved}{to_try(ways_)}{cards(inner, level)}'
 
 
 def reported_html(study: Reported, level: int) -> str:
     """What the page shows of anything else that has a report."""
-    return cards([Card("", block.html(), is_wide=True) for block in study.shown()], level)
+    said = f'<p class="verdict">{escaped(study.lead())}</p>' if study.lead() else ""
+    parts: list[Card] = []
+    for block in study.shown():
+        if isinstance(block, Line) and not block.line.strip():
+            continue
+        inner = block.html()
+        if isinstance(block, Line) and parts:  # a sentence is said of what stands above it
+            parts[-1] = replace(parts[-1], html=parts[-1].html + inner)
+        else:
+            scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
+            parts.append(Card("", scrolled, is_wide=True))
+    return said + cards(parts, level)

@@ -91,6 +91,11 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
     return f'<article id="{anchor(k)}"><header><h{level}>{escaped(heading)}</h{level}></header>{inner}</article>'
 
 
+def counted(result: Result) -> str:
+    """What is selected, in the plural."""
+    return "features" if groups_of(result) is None else "groups"
+
+
 def size_words(result: Result) -> str:
     """How many features, or atoms that were made of them, are selected, and of how many."""
     made, groups = made_of(result), groups_of(result)

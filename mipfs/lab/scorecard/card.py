@@ -210,3 +210,9 @@ class Scorecard(Reported):
         from mipfs.lab.scorecard.shown import blocks
 
         return blocks(self)
+
+    def lead(self) -> str:
+        """How the card is used, and what is proven."""
+        from mipfs.lab.scorecard.shown import lead
+
+        return lead(self)

@@ -34,6 +34,13 @@ def blocks(card: Scorecard) -> list[Block]:
     return found
 
 
+def lead(card: Scorecard) -> str:
+    """How the card is used, and what is proven, in two sentences."""
+    positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
+    proven = words(card)
+    return f"Add the points up: {_rule(card, positive, negative)}. {proven[0].upper()}{proven[1:]}."
+
+
 def words(card: Scorecard) -> str:
     """What is proven of what."""
     features = {

@@ -73,6 +73,12 @@ class Bench(Reported):
 
         return bench_blocks(self)
 
+    def lead(self) -> str:
+        """Which method is best on the folds that were held out."""
+        from mipfs.lab.studies.bench_report import bench_lead
+
+        return bench_lead(self)
+
     def document(self) -> dict[str, Any]:
         """``{schema, kind, complete, params, features, rows: [...], records: [...]}``, plain values only."""
         return {

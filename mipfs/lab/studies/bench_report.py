@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mipfs.lab.studies.bench_setting import SMALLER_IS_BETTER
 from mipfs.lab.studies.bench_unit import DONE
-from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.blocks import Block, Line, Pairs, Table, Typed
 from mipfs.report.charts import FAMILY, Curve, Lines
 
 if TYPE_CHECKING:
@@ -54,9 +55,31 @@ def bench_blocks(found: Bench) -> list[Block]:
     sizes = sorted({row.M for row in rows if row.M is not None})
     if sizes:  # it compares, and keeps no classifier
         M = ",".join(map(str, sizes))
-        blocks.append(Line(f"\nto use one: mipfs path DATA --M {M} {_grid(found)} --json path.json"))
-        blocks.append(Line("mipfs predict 'path.json#best' NEW"))
+        blocks.append(Typed(f"mipfs path DATA --M {M} {_grid(found)} --json path.json", "\nto use one: "))
+        blocks.append(Typed("mipfs predict 'path.json#best' NEW"))
     return blocks
+
+
+def bench_lead(found: Bench) -> str:
+    """Which method is best on the held-out folds, and which are within a standard error of it."""
+    known = [row for row in found.rows if row.values]
+    if not known:
+        return ""
+    sign = -1.0 if found.setting.measure in SMALLER_IS_BETTER else 1.0
+    best = max(known, key=lambda row: sign * row.value)
+    near = [row for row in known if row is not best and sign * (best.value - row.value) <= best.standard_error]
+    spread = f" ± {best.standard_error:.4f} (one standard error)" if math.isfinite(best.standard_error) else ""
+    said = f"{_named(best)} has the best {found.setting.measure} on the folds held out: {best.value:.4f}{spread}."
+    if near:
+        said += f" Within one standard error of it: {', '.join(map(_named, near[:MOST_NAMED]))}"
+        said += f" and {len(near) - MOST_NAMED} more." if len(near) > MOST_NAMED else "."
+    return said
+
+
+def _named(row: Row) -> str:
+    return (
+        f"{row.method} on all features" if row.M is None else f"{row.method} with {row.M} feature{'s' * (row.M != 1)}"
+    )
 
 
 def _repeated(found: Bench) -> str:

@@ -11,9 +11,10 @@ from mipfs.lab.studies.path_report import cells, error_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Table
-from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines
+from mipfs.report.charts import FAMILY, Bar, Bars, Curve, Detail, Grid, Lines
 from mipfs.report.numbers import listed, number, percent
 from mipfs.report.visible import finite_or_none
+from mipfs.result.result import Status
 
 NAMES = {
     "plain": "the SVM on all features",
@@ -101,32 +102,56 @@ def path_charts(path: SolutionPath) -> list[Lines]:
 
     Of a path over C and M one chart for every C, along M.
     """
-    if len(path.axes) == 1:
-        return _along(path, path.points, path.axis, "")
-    outer, inner = path.axes
-    values = dict.fromkeys(point.place[outer] for point in path.points)
-    found = []
-    for value in values:
-        leg = [point for point in path.points if point.place[outer] == value]
-        found += _along(path, leg, inner, f", {outer} = {value:g}")
-    return found
+    return [*value_charts(path), *error_charts(path)]
 
 
-def _along(path: SolutionPath, points: Sequence[Point], axis: str, of: str) -> list[Lines]:
-    """The charts over one axis: values, gaps and, with folds, errors; `of` says which leg of a longer path it is."""
-    ordered = sorted(points, key=lambda point: point.place[axis])
-    if not ordered:
+def value_charts(path: SolutionPath) -> list[Lines]:
+    """Objective, bound and gap along the path."""
+    return [chart for leg in _legs(path) for chart in _along(path, *leg)]
+
+
+def error_charts(path: SolutionPath) -> list[Lines]:
+    """The validation errors: one chart, of a path over two axes with a curve for each value of the first; without folds
+    none.
+    """
+    legs = [(ordered, of) for ordered, of in _legs(path) if any(point.errors for point in ordered)]
+    groups = [legs[k : k + len(FAMILY)] for k in range(0, len(legs), len(FAMILY))]
+    return [_errors(path, group) for group in groups]
+
+
+def _legs(path: SolutionPath) -> list[tuple[list[Point], str]]:
+    """The points along the inner axis, for every value of the outer one, and what says which."""
+    if not path.points:
         return []
-    x = [float(point.place[axis]) for point in ordered]
+    axis = path.axes[-1]
+    if len(path.axes) == 1:
+        return [(sorted(path.points, key=lambda point: point.place[axis]), "")]
+    outer = path.axes[0]
+    values = dict.fromkeys(point.place[outer] for point in path.points)
+    return [
+        (
+            sorted((p for p in path.points if p.place[outer] == value), key=lambda point: point.place[axis]),
+            f"{outer} = {value:g}",
+        )
+        for value in values
+    ]
+
+
+def _blank(path: SolutionPath, x: Sequence[float]) -> Lines:
+    axis = path.axes[-1]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
     what = "rows added" if axis == "rows" else axis
-    blank = Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
+    return Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
+
+
+def _along(path: SolutionPath, ordered: Sequence[Point], leg: str) -> list[Lines]:
+    """The charts over one axis: values and gaps; `leg` says which of a longer path it is."""
+    of = f", {leg}" if leg else ""
+    blank = _blank(path, [float(point.place[path.axes[-1]]) for point in ordered])
     found = [_values(path, ordered, blank, of)]
-    is_open = any(point.gap > point.gap_asked for point in ordered)
+    is_open = any(p.gap > p.gap_asked and p.status is not Status.INFEASIBLE for p in ordered)
     if any(math.isfinite(point.gap) for point in ordered) and (is_open or not of):  # of many legs those with a gap
         found.append(_gaps(ordered, blank, of))
-    if any(point.errors for point in ordered):
-        found.append(_errors(path, ordered, blank, of))
     return found
 
 
@@ -164,15 +189,23 @@ def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
     )
 
 
-def _errors(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[Point], str]]) -> Lines:
     """The validation error of the folds."""
-    error = _each(points, lambda point: point.error)
-    spread = _each(points, lambda point: point.standard_error)
-    rows = [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
+    axis = path.axes[-1]
+    x = sorted({float(point.place[axis]) for points, _ in legs for point in points})
+    blank = _blank(path, x)
+    curves, rows = [], []
+    for k, (points, leg) in enumerate(legs):
+        at = {float(point.place[axis]): point for point in points}
+        error = [finite_or_none(at[v].error) if v in at else None for v in x]
+        spread = [finite_or_none(at[v].standard_error) if v in at else None for v in x]
+        role = FAMILY[k] if leg else "second"
+        curves.append(Curve(leg or f"validation {error_of(path)}", error, role, spread=spread, percent=True))
+        rows += [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
     return replace(
         blank,
-        title=f"Validation error of {path.folds} folds{of}",
-        curves=[Curve(f"validation {error_of(path)}", error, "second", spread=spread, percent=True)],
+        title=f"Validation {error_of(path)} of {path.folds} folds",
+        curves=curves,
         y_label=error_of(path),
         note=_chosen(path),
         table=Table((blank.x_label, error_of(path), "deviation", "standard error"), rows, left=0),

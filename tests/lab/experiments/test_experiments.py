@@ -341,3 +341,10 @@ def test_a_page_has_titles_in_the_cards_of_their_sections() -> None:
     assert found[1].text().startswith("\nAll\n")
     assert "`" not in found[2].html()
     assert len(found) == 3
+
+
+def test_the_ticks_of_a_logarithmic_axis_stand_apart() -> None:
+    from mipfs.lab.experiments.document import _apart
+
+    assert _apart([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
+    assert _apart([3.0]) == ["3"]

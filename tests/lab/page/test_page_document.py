@@ -17,7 +17,7 @@ import pytest
 import mipfs
 from mipfs.errors import UsageError
 from mipfs.lab import page
-from mipfs.report.blocks import Block, Line, Reported
+from mipfs.report.blocks import Block, Line, Reported, Table, Typed
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status
 from mipfs.result.score import score
@@ -67,7 +67,7 @@ def test_a_closed_run() -> None:
     assert "What to try" not in said
     for name in result.selected:
         assert name in said
-    gap, weights, near = charts(tree)
+    weights, gap, near = charts(tree)
     assert gap["x"] == [record.seconds for record in result.trace]
     assert [c["name"] for c in gap["curves"]] == ["incumbent", "bound", "gap"]
     assert gap["curves"][0]["y"] == [r.objective if math.isfinite(r.objective) else None for r in result.trace]
@@ -119,6 +119,41 @@ def test_every_status_has_words(status: Status, reason: mipfs.StopReason) -> Non
         if status in (Status.OPTIMAL, Status.FEASIBLE) and not found.has_classifier:
             continue
         assert status.name in tree_of(page.Item("x", found)).texts
+
+
+def test_a_plain_sentence_and_held_out_data_come_before_the_proof() -> None:
+    result = cases.closed()
+    measured = {**score(result, cases.credit()), "source": "credit.csv"}
+    text = page.html([page.Item("credit.json", result, measured)])
+    size = len(result.selected)
+    assert f"<h1>repaid: the best {size} of 12 features</h1>" in text
+    assert "<h1>What we chose</h1>" in page.html([page.Item("credit.json", result)], title="What we chose")
+    most = percent(result.gap).removeprefix("<")
+    assert f"It is proven that no allowed choice of features is better by more than {most}." in text
+    places = [text.index(f"<h2>{part}</h2>") for part in ("On held-out data", "Selected features", "The proof")]
+    assert places == sorted(places)
+    counts = measured["confusion"]
+    right = counts["true_positive"] + counts["true_negative"]
+    assert f"Right on {right} of 200 samples of credit.csv" in text
+    assert "Not measured yet." in page.html([page.Item("credit.json", result)])
+    by_them = dataclasses.replace(result, bound_source="solver")
+    assert "It is proven" not in page.html([page.Item("x", by_them)])
+    opened = page.html([page.Item("x", cases.long(200))])
+    assert "not proven to be the best" in opened
+
+
+def test_time_begins_at_zero_and_what_came_before_the_first_record_is_said() -> None:
+    from mipfs.report.figure import figure
+
+    result = cases.closed()
+    records = [dataclasses.replace(one, seconds=1.0 + k) for k, one in enumerate(result.trace)]
+    late = dataclasses.replace(result, seconds=records[-1].seconds, trace=mipfs.result.result.Trace(records))
+    share = 1.0 / late.seconds
+    text = figure(cases_chart(late))
+    assert ('<path class="idle"' in text) == (share >= 0.04)
+    few = dataclasses.replace(late, seconds=2.0, trace=mipfs.result.result.Trace(records[:2]))
+    assert "before the first bound" in figure(cases_chart(few))
+    assert ">0<" in figure(cases_chart(few))
 
 
 def test_no_more_is_said_than_was_proven() -> None:
@@ -184,7 +219,7 @@ def test_a_path() -> None:
     path = cases.path()
     scores = [{**score(point.result, cases.credit()), "source": "t"} for point in path.points]
     tree = tree_of(page.Item("p", path, scores))
-    value, gap, errors, held_out, grid = charts(tree)
+    errors, held_out, value, gap, grid = charts(tree)
     assert value["x"] == [2.0, 3.0, 4.0, 5.0]
     assert value["curves"][0]["y"] == [point.objective for point in path.points]
     assert value["curves"][1]["y"] == [point.bound for point in path.points]
@@ -204,6 +239,11 @@ def test_a_path_over_two_axes_and_one_with_open_points() -> None:
     said = " ".join(tree_of(page.Item("p", both)).texts)
     assert "Objective and bound along M, C = 0.1" in said
     assert "Objective and bound along M, C = 1" in said
+    folded = mipfs.path(problem, C=[0.1, 1.0], M=[2, 3], folds=2)
+    errors = charts(tree_of(page.Item("p", folded)))[0]
+    assert [curve["name"] for curve in errors["curves"]] == ["C = 0.1", "C = 1"]
+    for curve, C in zip(errors["curves"], (0.1, 1.0), strict=True):
+        assert curve["y"] == [point.error for point in folded.points if point.place["C"] == C]
     stopped = mipfs.path(problem, lam=[0.1, 1.0, 10.0], iteration_limit=1)
     said = " ".join(tree_of(page.Item("p", stopped)).texts)
     assert "along lambda" in said
@@ -262,7 +302,7 @@ def test_a_long_run_is_a_small_page() -> None:
     text = page.html([page.Item("long", result)])
     assert len(text.encode()) < 1_000_000
     assert "100,000 records, drawn from the" in text
-    gap = charts(Tree(text))[0]
+    gap = charts(Tree(text))[1]
     exact = {record.seconds: record for record in result.trace}
     for k, second in enumerate(gap["x"]):
         assert gap["curves"][0]["y"][k] == exact[second].objective
@@ -315,6 +355,22 @@ def test_anything_with_a_report_has_a_page() -> None:
             return [Line("what was measured")]
 
     assert "what was measured" in tree_of(page.Item("bench", Study())).texts
+
+
+def test_sentences_stand_below_what_they_are_about_and_commands_are_code() -> None:
+    class Study(Reported):
+        def blocks(self) -> list[Block]:
+            table = Table(("a", "b"), [("1", "2")])
+            return [table, Line(""), Line("about it"), Typed("mipfs x <y>", "\nto use it: "), table]
+
+        def lead(self) -> str:
+            return "One sentence & no more."
+
+    text = page.html([page.Item("bench", Study())])
+    assert text.count("<section") == 2
+    assert "One sentence &amp; no more." in text
+    assert "<p>to use it:</p><pre><code>mipfs x &lt;y&gt;</code></pre>" in text
+    assert Study().summary().splitlines()[-4:-1] == ["", "to use it: mipfs x <y>", "  a  b"]
 
 
 def test_what_cannot_be_shown_is_refused(tmp_path: Path) -> None:

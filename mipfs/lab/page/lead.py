@@ -1,0 +1,101 @@
+"""What a page says first: a heading and a plain sentence, which say no more than what was proven."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mipfs.lab.page.parts import counted, size_words
+from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.path_report import error_of
+from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.steps import place_text
+from mipfs.report.blocks import Reported
+from mipfs.report.numbers import percent
+from mipfs.result.result import Result, Status
+from mipfs.result.words import ended_words, verdict
+
+
+def heading(study: Reported, name: str) -> str:
+    """The heading of a page about one study that nobody gave a title."""
+    if isinstance(study, Result):
+        return _of_result(study, name)
+    if isinstance(study, SolutionPath):
+        best = study.best
+        return name if best is None else f"Chosen by {study.folds} folds: {place_text(best.place)}"
+    if isinstance(study, Comparison):
+        return f"What each relaxation proves{_about(study.params.get('M'))}"
+    return name
+
+
+def _about(M: Any) -> str:
+    return f" of the best {M} features" if isinstance(M, int) else ""
+
+
+def _of_result(result: Result, name: str) -> str:
+    if not result.has_classifier:
+        return name
+    size = f"{size_words(result)} {counted(result)}"
+    found = {
+        Status.OPTIMAL: f"The best {size}",
+        Status.FEASIBLE: f"{size}, the best found",
+        Status.RELAXED: f"{size}, by a relaxation",
+    }.get(result.status, name)
+    return f"{result.label_column}: {found[0].lower()}{found[1:]}" if result.label_column else found
+
+
+def plainly(result: Result) -> str:
+    """What was found, and how sure that is, without a symbol; the exact words where there is no gap to speak of."""
+    if not result.has_classifier or not math.isfinite(result.gap):
+        return verdict(result)
+    most = re.sub("^<", "", percent(result.gap))
+    sure = "It is proven" if result.bound_source == "dual" else "The solver says, and no certificate shows,"
+    rest = f"{sure} that no allowed choice of {counted(result)} is better by more than {most}."
+    if result.status is Status.OPTIMAL:
+        return rest
+    if result.status is Status.FEASIBLE:
+        return f"This is the best choice that was found, and not proven to be the best. {rest} {ended_words(result)}"
+    if result.status is Status.RELAXED:
+        return f"A relaxation of the problem was solved, and this choice made from it. {rest}"
+    return verdict(result)
+
+
+def of_path(path: SolutionPath) -> str:
+    """The point that was chosen, and how many points are proven."""
+    return "" if path.best is None else f"{_chosen(path, path.best)} "
+
+
+def _chosen(path: SolutionPath, best: Point) -> str:
+    rule = "the simplest within one standard error of the least" if path.rule == "one-se" else "the least of all points"
+    error = f"{100 * best.error:.3g}% ± {100 * best.standard_error:.2g}%"
+    size = len(best.selected)
+    return (
+        f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} have {_an(error_of(path))} of {error} (one "
+        f"standard error) on samples held out in {path.folds} folds, {rule}."
+    )
+
+
+def _an(word: str) -> str:
+    return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
+
+
+def of_score(score: Mapping[str, Any]) -> str:
+    """The confusion in a sentence."""
+    counts = score["confusion"]
+    right = counts["true_positive"] + counts["true_negative"]
+    is_, called = (counts["true_positive"] + counts[name] for name in ("false_negative", "false_positive"))
+    positive = score["labels"]["positive"]
+    where = f" of {score['source']}" if score.get("source") else ""
+    found, n = counts["true_positive"], score["n_samples"]
+    said = [f"Right on {right:,} of {n:,} samples{where}{_share(right, n)}"]
+    if is_:
+        said.append(f"it finds {found:,} of the {is_:,} that are {positive}{_share(found, is_)}")
+    if called:
+        said.append(f"of the {called:,} that it calls {positive}, {found:,} are{_share(found, called)}")
+    return f"{'; '.join(said)}."
+
+
+def _share(part: int, whole: int) -> str:
+    return f" ({100 * part / whole:.1f}%)" if whole else ""
