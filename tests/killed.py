@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -217,11 +218,16 @@ def data_in(folder: Path) -> None:
         (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
 
 
-def called(arguments: Sequence[str], folder: Path, kill_after: float | None = None) -> tuple[int | None, str, float]:
-    """A command in a forked process: its exit code, None where it was killed; what it said, its seconds."""
+def called(
+    arguments: Sequence[str], folder: Path, kill_after: float | None = None, most_bytes: int | None = None
+) -> tuple[int | None, str, float]:
+    """A command in a forked process: its exit code, None where it was killed; what it said, its seconds.
+
+    No file may grow beyond `most_bytes`.
+    """
     from mipfs.cli import main
 
-    said = folder / ".said"
+    said = folder.with_name(f"{folder.name}.said")
     begin = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -232,6 +238,9 @@ def called(arguments: Sequence[str], folder: Path, kill_after: float | None = No
             handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(handle, 1)
             os.dup2(handle, 2)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+            if most_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
             code = main(list(arguments))
             sys.stdout.flush()
             sys.stderr.flush()

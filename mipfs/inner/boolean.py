@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.matrix import equal_rows
-from mipfs.inner.designs import Dense, Interrupted, Sparse
+from mipfs.inner.designs import Dense, Interrupted, Sparse, columnwise
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
@@ -265,8 +265,7 @@ class Boolean:
             Z.data *= self.y[Z.indices]
             return Sparse(Z, self.must_stop)
         part = part.toarray() if sparse.issparse(part) else part
-        Z = np.asfortranarray((part - self.off[columns.ids]) * (columns.scale * root) * self.y[:, None])
-        return Dense(Z, self.must_stop)
+        return Dense(columnwise(part, self.off[columns.ids], columns.scale * root, self.y[:, None]), self.must_stop)
 
     def _polytope(self, columns: Columns) -> tuple[Polytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
