@@ -4,8 +4,8 @@
 
 `soak` runs the trees of sms_spam_counts and w8a until a time limit and looks at the memory of the process every two
 seconds; flat means that the last third holds no more than 5% and 20 MB above the second. `limit` runs trees of many
-small nodes until a memory limit, 150 MB above what the process held before; `peak` is the most that it ever held, saving
-the result with its certificate included, as a share of the limit.
+small nodes until a memory limit, 150 MB above what the process held before; `peak` is the most that it ever held,
+saving the result with its certificate included, as a share of the limit.
 """
 
 from __future__ import annotations
