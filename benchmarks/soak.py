@@ -23,8 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 EVERY = 2.0
-SOAKS = {"sms_spam_counts": (20, 1.0), "w8a": (20, 1.0)}
-LIMITS = {"sonar": (12, 1.0), "ionosphere": (12, 1.0)}
+SOAKS = {"sms_spam_counts": (10, 10.0), "w8a": (8, 10.0)}
+LIMITS = {"sonar": (12, 1.0), "ionosphere": (10, 10.0)}
 """Data to M and C."""
 
 
@@ -71,10 +71,10 @@ def one(name: str, kind: str, seconds: float) -> None:
             found[0].save(Path(folder) / "r.json", certificate_limit=50.0)
 
         curve = watched(run)
+        peak = held("VmHWM")
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
         verdict = mipfs.verify(mipfs.Result.load(Path(folder) / "r.json"), problem.data)
     result = found[0]
-    peak = held("VmHWM")
     print(
         f"{kind} {name}: {result.stop_reason.name} after {result.seconds:.0f} s, "
         f"{result.counters.get('nodes', 0):,} nodes, gap {result.gap:.4f}, files {size:.1f} MB, "

@@ -22,6 +22,10 @@ PARALLEL_PARTS, PARALLEL_WORK, PARALLEL_WORK_PER_NUMBER = 2, 2e6, 5.0
 the result than the third."""
 
 
+class Interrupted(Exception):
+    """The run must stop in the middle of a product."""
+
+
 def parts_of(X: Array) -> Iterator[slice]:
     """Some columns of a dense array after the other, about `NUMBERS_PER_BLOCK` numbers at a time."""
     step = max(1, NUMBERS_PER_BLOCK // max(1, X.shape[0]))
@@ -29,18 +33,19 @@ def parts_of(X: Array) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def columnwise(X: Array, off: Array, *factors: Array) -> Array:
-    """X − off, times each factor of the columns (k,) or of the rows (n, 1) in turn, column by column in memory."""
+def columnwise(X: Array, off: Array, *factors: Array, must_stop: Callable[[], bool] = bool) -> Array:
+    """X − off, times each factor of the columns (k,) or of the rows (n, 1) in turn, column by column in memory.
+
+    `Interrupted` where `must_stop`, asked between some columns and the next, says so.
+    """
     Z = np.empty(X.shape, order="F")
     for part in parts_of(X):
+        if part.start and must_stop():
+            raise Interrupted
         np.subtract(X[:, part], off[part], out=Z[:, part])
         for factor in factors:
             Z[:, part] *= factor if factor.ndim == 2 else factor[part]
     return Z
-
-
-class Interrupted(Exception):
-    """The run must stop in the middle of a product."""
 
 
 class Dense:
