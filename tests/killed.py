@@ -146,14 +146,15 @@ def _digest(path: Path) -> str:
 
 SOLVE = ("--scale", "standard", "--quiet", "--json", "r.json", "--checkpoint", "s.npz", "--checkpoint-every", "0.02")
 RESUME = ("resume", "s.npz", "--quiet")
-TREE = ("solve", "fsp-m", "data.svm", "-p", "M=5", "-p", "C=1")
+TREE = ("solve", "fsp-m", "hard.svm", "-p", "M=8", "-p", "C=1")
+EASY = ("solve", "fsp-m", "data.svm", "-p")
 FINAL = ("r.json", "s.npz")
 BENCH = ("bench", "data.svm", "--methods", "information-gain,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01")
 CASES = (
     Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
-    Case("gbd", (*TREE[:4], "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
+    Case("gbd", (*EASY, "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
     Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_value, FINAL),
     Case(
         "two_layer",
@@ -196,7 +197,7 @@ CASES = (
     Case("conic", ("solve", "nmmkl", "data.svm", "-p", "M=3", *SOLVE[:5]), (), "", same_value, ("r.json",)),
     Case(
         "monolithic",
-        (*TREE[:4], "M=2", "-p", "C=0.01", "--driver", "monolithic", *SOLVE[:5]),
+        (*EASY, "M=2", "-p", "C=0.01", "--driver", "monolithic", *SOLVE[:5]),
         (),
         "",
         same_value,
@@ -208,7 +209,12 @@ CASES = (
 def data_in(folder: Path) -> None:
     """The data of the cases."""
     r = np.random.default_rng(0)
-    for name, n, p, noise in (("data", 120, 16, 1.0), ("wide", 150, 400, 1.0), ("long", 6000, 100, 1.0)):
+    for name, n, p, noise in (
+        ("data", 120, 16, 1.0),
+        ("hard", 150, 30, 4.0),
+        ("wide", 150, 400, 1.0),
+        ("long", 6000, 100, 1.0),
+    ):
         X = r.normal(size=(n, p))
         y = np.where(X[:, :4].sum(axis=1) + 2.0 * noise * r.normal(size=n) > 0, 1, -1)
         lines = [
