@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -145,14 +146,15 @@ def _digest(path: Path) -> str:
 
 SOLVE = ("--scale", "standard", "--quiet", "--json", "r.json", "--checkpoint", "s.npz", "--checkpoint-every", "0.02")
 RESUME = ("resume", "s.npz", "--quiet")
-TREE = ("solve", "fsp-m", "data.svm", "-p", "M=5", "-p", "C=1")
+TREE = ("solve", "fsp-m", "hard.svm", "-p", "M=8", "-p", "C=1")
+EASY = ("solve", "fsp-m", "data.svm", "-p")
 FINAL = ("r.json", "s.npz")
-BENCH = ("bench", "data.svm", "--methods", "information-gain,rfe,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01,0.1")
+BENCH = ("bench", "data.svm", "--methods", "information-gain,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01")
 CASES = (
     Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
-    Case("gbd", (*TREE[:4], "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
+    Case("gbd", (*EASY, "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
     Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_value, FINAL),
     Case(
         "two_layer",
@@ -195,7 +197,7 @@ CASES = (
     Case("conic", ("solve", "nmmkl", "data.svm", "-p", "M=3", *SOLVE[:5]), (), "", same_value, ("r.json",)),
     Case(
         "monolithic",
-        (*TREE[:4], "M=2", "-p", "C=0.01", "--driver", "monolithic", *SOLVE[:5]),
+        (*EASY, "M=2", "-p", "C=0.01", "--driver", "monolithic", *SOLVE[:5]),
         (),
         "",
         same_value,
@@ -207,7 +209,12 @@ CASES = (
 def data_in(folder: Path) -> None:
     """The data of the cases."""
     r = np.random.default_rng(0)
-    for name, n, p, noise in (("data", 120, 16, 1.0), ("wide", 150, 400, 1.0), ("long", 6000, 100, 1.0)):
+    for name, n, p, noise in (
+        ("data", 120, 16, 1.0),
+        ("hard", 150, 30, 4.0),
+        ("wide", 150, 400, 1.0),
+        ("long", 6000, 100, 1.0),
+    ):
         X = r.normal(size=(n, p))
         y = np.where(X[:, :4].sum(axis=1) + 2.0 * noise * r.normal(size=n) > 0, 1, -1)
         lines = [
@@ -217,11 +224,16 @@ def data_in(folder: Path) -> None:
         (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
 
 
-def called(arguments: Sequence[str], folder: Path, kill_after: float | None = None) -> tuple[int | None, str, float]:
-    """A command in a forked process: its exit code, None where it was killed; what it said, its seconds."""
+def called(
+    arguments: Sequence[str], folder: Path, kill_after: float | None = None, most_bytes: int | None = None
+) -> tuple[int | None, str, float]:
+    """A command in a forked process: its exit code, None where it was killed; what it said, its seconds.
+
+    No file may grow beyond `most_bytes`.
+    """
     from mipfs.cli import main
 
-    said = folder / ".said"
+    said = folder.with_name(f"{folder.name}.said")
     begin = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -232,6 +244,9 @@ def called(arguments: Sequence[str], folder: Path, kill_after: float | None = No
             handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(handle, 1)
             os.dup2(handle, 2)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+            if most_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
             code = main(list(arguments))
             sys.stdout.flush()
             sys.stderr.flush()
@@ -311,8 +326,15 @@ def _next(case: Case, folder: Path) -> tuple[str, ...]:
     return case.again if case.again and (not case.kept or (folder / case.kept).exists()) else case.begin
 
 
-def campaign(runs: int, seed: int, cases: Sequence[Case] = CASES, say: Callable[[str], object] = print) -> list[str]:
-    """Runs over all cases in turn, a table, and what went wrong."""
+def campaign(
+    runs: int,
+    seed: int,
+    cases: Sequence[Case] = CASES,
+    say: Callable[[str], object] = print,
+    seconds: float = float("inf"),
+) -> list[str]:
+    """Runs over all cases in turn, as many as begin within some seconds, a table, and what went wrong."""
+    began = time.monotonic()
     faults: list[str] = []
     tallies = {case.name: Counter[str]() for case in cases}
     with tempfile.TemporaryDirectory() as name:
@@ -334,6 +356,8 @@ def campaign(runs: int, seed: int, cases: Sequence[Case] = CASES, say: Callable[
             tallies[case.name]["milliseconds"] = round(1000 * taken[case.name])
             say(f"{case.name}: {taken[case.name]:.2f} s when nobody kills it")
         for number in range(runs):
+            if time.monotonic() - began > seconds:
+                break
             case = cases[number % len(cases)]
             whole = folder / case.name.replace(" ", "-").replace(",", "")
             wrong = run(case, whole, taken[case.name], 1000 * seed + number, tallies[case.name])
@@ -359,10 +383,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so many")
     parser.add_argument("--only", choices=[case.name for case in CASES], action="append")
     args = parser.parse_args()
     cases = [case for case in CASES if args.only is None or case.name in args.only]
-    faults = campaign(args.runs, args.seed, cases, lambda line: print(line, flush=True))
+    faults = campaign(args.runs, args.seed, cases, lambda line: print(line, flush=True), args.seconds)
     return 1 if faults else 0
 
 

@@ -165,8 +165,9 @@ def _planted(
     selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
     carried = boolean.carries(problem)
+    begins_small = carried and _is_large(problem, inner, run.settings.master.largest_step)
     value = 0.0
-    if not (carried and _is_large(problem, inner, run.settings.master.largest_step)):
+    if not begins_small:
         root = supports.subproblem.solve(inner, tol)
         pool.add(root.cut)
         supports.round(root.cut.slopes)
@@ -177,7 +178,7 @@ def _planted(
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start
-        if value == 0.0:
+        if begins_small:
             value = relaxed.upper if np.isfinite(relaxed.upper) else relaxed.lower
             inner = np.where(relaxed.sigma > NEGLIGIBLE_SIGMA, relaxed.sigma, 0.0)
             supports.round(relaxed.cut.slopes)

@@ -89,6 +89,8 @@ class Session:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)
             heard = (*observers, *lines, self._note)
+            if problem.data.block().is_stored:
+                _ = problem.data.sha256  # of the result: a pass over the data, which a limit should not wait for
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.resume = resume
             self._run.asked = asked.came or lost()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.matrix import equal_rows
-from mipfs.inner.designs import Dense, Interrupted, Sparse
+from mipfs.inner.designs import Dense, Interrupted, Sparse, columnwise
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
@@ -107,7 +107,7 @@ class Boolean:
         self._last: tuple[InteriorPoint, Columns] | None = None
         self._sparse = self._stays_sparse()
         self._gradients = False
-        self._gave_up = False
+        self._gave_up = self._patient = False
 
     def solve(
         self,
@@ -127,7 +127,7 @@ class Boolean:
         self.low = np.asarray(low, dtype=float)
         self.high = np.asarray(high, dtype=float)
         self.enough = enough
-        self._gradients, self._gave_up = self._sparse, False
+        self._gradients, self._gave_up, self._patient = self._sparse, False, False
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
         if self.problem.M is not None and inside.size >= self.problem.M:
             free = free[:0]
@@ -140,7 +140,13 @@ class Boolean:
         for _ in range(self.settings.rounds):
             columns = self._columns(inside, working)
             whole = working.size == free.size
-            value, point = self._restricted(columns, goal, start, whole)
+            try:
+                value, point = self._restricted(columns, goal, start, whole)
+            except Interrupted:  # the columns were still being made
+                if kept is not None:
+                    break
+                self._patient, columns = True, self._columns(inside, working[:1])
+                value, point = self._restricted(columns, goal, start, False)
             y = self._multipliers(point)
             earned = self._earn(point.alpha, y)
             steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
@@ -265,8 +271,9 @@ class Boolean:
             Z.data *= self.y[Z.indices]
             return Sparse(Z, self.must_stop)
         part = part.toarray() if sparse.issparse(part) else part
-        Z = np.asfortranarray((part - self.off[columns.ids]) * (columns.scale * root) * self.y[:, None])
-        return Dense(Z, self.must_stop)
+        factors = columns.scale * root, self.y[:, None]
+        stop = bool if self._patient else self.must_stop
+        return Dense(columnwise(part, self.off[columns.ids], *factors, must_stop=stop), self.must_stop)
 
     def _polytope(self, columns: Columns) -> tuple[Polytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""

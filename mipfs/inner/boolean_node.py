@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy import sparse
 from mipfs.atoms.features import omega_radius, sum_error
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
+from mipfs.inner.designs import columnwise, parts_of
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
 from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import Numbers, TwoWays
@@ -150,6 +152,33 @@ def carries(problem: Problem) -> bool:
     return bool(plain and problem.has_kernels and absorbed)
 
 
+class Once:
+    """What is made when it is first asked for, once for all copies of who holds it, whatever their thread."""
+
+    def __init__(self, make: Callable[[], tuple[TwoWays, Numbers]]) -> None:
+        self._make: Callable[[], tuple[TwoWays, Numbers]] | None = make
+        self._lock = Lock()
+
+    def __call__(self) -> tuple[TwoWays, Numbers]:
+        with self._lock:
+            if self._make is not None:
+                self._made = self._make()
+                self._make = None
+            return self._made
+
+
+def _signed(part: Any, y: Array, root: float) -> TwoWays:
+    """Sparse columns, y∘x scaled."""
+    signed = part.data * y[part.indices] * root
+    return TwoWays.sparse(sparse.csc_array((signed, part.indices, part.indptr), shape=part.shape))
+
+
+def _squares(X: Array) -> Array:
+    """Sum of the squares of every dense column, without a copy of all of them."""
+    parts = [np.square(X[:, part]).sum(axis=0) for part in parts_of(X)]
+    return np.concatenate([*parts, np.empty(0)])
+
+
 class Relaxation:
     """The node solver on the features that are still alive.
 
@@ -195,17 +224,24 @@ class Relaxation:
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
         if block.stays_sparse(DENSE_ROWS_ABOVE):
-            part = sparse.csc_array(self._X)
-            signed = part.data * data.y[part.indices] * root
-            self._Z = TwoWays.sparse(sparse.csc_array((signed, part.indices, part.indptr), shape=part.shape))
+            self._X = part = sparse.csc_array(self._X)
+            signed = (data.y, root)
+            self._in_play = Once(lambda: (_signed(part, *signed), Numbers.sparse(part)))
+            self.norms = np.sqrt(np.asarray((part * part).sum(axis=0), dtype=float).ravel())
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
+            self._X = whole = np.asfortranarray(dense)
             off = TakenOff(data, problem.bias)[alive]
-            self._Z = TwoWays.dense((dense - off) * (data.y * root)[:, None], MOST_NUMBERS)
-            self._X = np.asfortranarray(dense)
-        is_sparse = sparse.issparse(self._X)
-        self._raw = Numbers.sparse(sparse.csc_array(self._X)) if is_sparse else Numbers.dense(self._X.T)
-        self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
+            signs = data.y * root
+            self._in_play = Once(
+                lambda: (TwoWays.dense(columnwise(whole, off, signs[:, None]), MOST_NUMBERS), Numbers.dense(whole.T))
+            )
+            self.norms = np.sqrt(_squares(whole))
+
+    @property
+    def _Z(self) -> TwoWays:
+        """y∘(X − z) of the alive columns, scaled: made when the first node below the root is explored."""
+        return self._in_play()[0]
 
     @cached_property
     def samples(self) -> Samples:
@@ -291,7 +327,8 @@ class Relaxation:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
         c = self.problem.c_i
         most = -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
+        Z, raw = self._in_play()
+        alive = Columns(Z, raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, self._steering)
         return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Event
@@ -24,6 +24,28 @@ the result than the third."""
 
 class Interrupted(Exception):
     """The run must stop in the middle of a product."""
+
+
+def parts_of(X: Array) -> Iterator[slice]:
+    """Some columns of a dense array after the other, about `NUMBERS_PER_BLOCK` numbers at a time."""
+    step = max(1, NUMBERS_PER_BLOCK // max(1, X.shape[0]))
+    for start in range(0, X.shape[1], step):
+        yield slice(start, start + step)
+
+
+def columnwise(X: Array, off: Array, *factors: Array, must_stop: Callable[[], bool] = bool) -> Array:
+    """X − off, times each factor of the columns (k,) or of the rows (n, 1) in turn, column by column in memory.
+
+    `Interrupted` where `must_stop`, asked between some columns and the next, says so.
+    """
+    Z = np.empty(X.shape, order="F")
+    for part in parts_of(X):
+        if part.start and must_stop():
+            raise Interrupted
+        np.subtract(X[:, part], off[part], out=Z[:, part])
+        for factor in factors:
+            Z[:, part] *= factor if factor.ndim == 2 else factor[part]
+    return Z
 
 
 class Dense:

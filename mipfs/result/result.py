@@ -68,7 +68,7 @@ class StopReason(enum.Enum):
     TIME_LIMIT = "TIME_LIMIT"
     """The time limit passed."""
     MEMORY_LIMIT = "MEMORY_LIMIT"
-    """The memory limit was reached; no option sets such a limit yet."""
+    """The memory limit was reached."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
     """The driver's iterations were used up."""
     INTERRUPTED = "INTERRUPTED"

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mipfs
+from mipfs.result.state import Began, State
 from tests.cli.attack import environment
 from tests.cli.outcome import Cli
 
@@ -88,6 +90,53 @@ def test_the_data_is_not_overwritten(cli: Cli, small: Path) -> None:
     refused = cli("solve", "fsp-m", small, "-p", "M=1", "--checkpoint", small)
     assert refused.code == 2
     assert "--checkpoint" in refused.err
+
+
+def test_a_path_goes_on_by_its_own_command(
+    cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ("path", small, "--M", "1:2", "-p", "C=0.1", "--quiet")
+    assert cli(*line, "--checkpoint", "p.points", "--json", "r.json").code == 0
+    kept = Path("p.points").read_bytes()
+    Path("p.points").write_bytes(b"".join(kept.splitlines(keepends=True)[:2]))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert cli("resume", "../p.points", "--json", "again.json").code == 0
+    assert len((tmp_path / "p.points").read_bytes().splitlines()) == 3
+    first, second = (json.loads(path.read_text()) for path in (tmp_path / "r.json", elsewhere / "again.json"))
+    assert [point["selected"] for point in first["points"]] == [point["selected"] for point in second["points"]]
+    for refused in (
+        cli("resume", tmp_path / "p.points", "--pool-size", "3"),
+        cli(*line, "--checkpoint", tmp_path / "p.points"),
+        cli("path", small, "--M", "1:2", "-p", "C=0.2", "--resume", tmp_path / "p.points"),
+        cli("path", small, "--M", "1:2", "--resume", small),
+    ):
+        assert refused.code == 2
+        assert len(refused.err.strip().splitlines()) == 1
+
+
+def test_resume_is_a_process_like_any_other(small: Path) -> None:
+    folder = small.parent
+    data = mipfs.read(small)
+    mipfs.solve(mipfs.Problem(data, M=1), iteration_limit=1, checkpoint=folder / "s.npz")
+    state = State.load(folder / "s.npz")
+    arguments = ("solve", "fsp-m", small.name, "-p", "M=1")
+    replace(state, began=Began(arguments, str(folder))).save(folder / "s.npz")
+    run = subprocess.run(
+        [sys.executable, "-m", "mipfs", "resume", "s.npz", "--json", "-"],
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "Traceback" not in run.stderr
+    assert json.loads(run.stdout)["status"] == "OPTIMAL"
+
+
+def test_an_interval_of_checkpoints_is_a_positive_number(cli: Cli, small: Path) -> None:
+    refused = cli("solve", "fsp-m", small, "-p", "M=1", "--checkpoint", small.with_name("s"), "--checkpoint-every", "0")
+    assert refused.code == 2
+    assert "--checkpoint-every 0" in refused.err
 
 
 @pytest.mark.slow

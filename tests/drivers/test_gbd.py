@@ -17,7 +17,9 @@ from mipfs.losses.hinge import LOSS
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.result.result import Record, Status, StopReason
+from mipfs.result.sidecar import verify
 from mipfs.run.run import Run
+from mipfs.settings import GbdSettings, MasterSettings
 
 
 def draw(seed: int, n: int = 50, p: int = 8) -> Instance:
@@ -205,3 +207,16 @@ def test_the_same_run_twice_is_the_same() -> None:
         two.weights,
     )
     assert one.counters == two.counters
+
+
+def test_large_data_begin_with_what_the_relaxation_uses_and_end_with_the_same_answer() -> None:
+    r = np.random.default_rng(3)
+    X = r.standard_normal((80, 30))
+    y = np.where(X[:, 0] + X[:, 1] + r.standard_normal(80) > 0, 1.0, -1.0)
+    problem = Problem(Instance.from_arrays(X, y), M=2, C=0.1)
+    usual = solve(problem, "gbd")
+    large = solve(problem, "gbd", settings=GbdSettings(master=MasterSettings(largest_step=1.0)))
+    assert large.status is usual.status is Status.OPTIMAL
+    assert large.selected == usual.selected
+    assert large.objective == pytest.approx(usual.objective, rel=1e-9)
+    assert verify(large, problem.data).accepted

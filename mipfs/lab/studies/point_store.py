@@ -205,13 +205,14 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 def _append(path: Path, line: bytes) -> None:
     """Append a line, on disk when it returns; on an error the file ends where it ended."""
-    with open(path, "r+b") as stream:
+    with open(path, "r+b", buffering=0) as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - 1))
         torn = end > 0 and stream.read(1) != b"\n"
+        left = memoryview(b"\n" * torn + line)
         try:
-            stream.write(b"\n" * torn + line)
-            stream.flush()
+            while left:
+                left = left[stream.write(left) or 0 :]
             os.fsync(stream.fileno())
         except OSError:
             stream.truncate(end)
