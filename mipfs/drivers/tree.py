@@ -389,7 +389,7 @@ class Tree(TreeProof):
         largest = np.argsort(-size, kind="stable")[:count]
         scores = np.zeros(self.run.problem.atoms.count)
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
-        self.supports.round(scores)
+        self.supports.round(scores, self.run.objective)  # no cut is wanted of it, only an incumbent
 
     def dive(self, order: Integers) -> None:
         """Offer the selection that takes the alive atoms in this order as far as the rows allow."""

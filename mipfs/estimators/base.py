@@ -91,9 +91,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_binary(self, data: Instance) -> Fitted:
         """Solve one binary problem."""
 
-    def _fit_each(self, instances: list[Instance]) -> list[Any]:
-        """Solve the binary problems."""
-        return list(map(self._fit_binary, instances))
+    def _fit_together(self, instances: list[Instance]) -> list[Any]:
+        """Solve the binary problems as one; nothing where each is solved by itself."""
+        return []
 
     def _proven(self, instances: list[Instance]) -> list[Instance]:
         """The data that the results are about, of the binary problems."""
@@ -134,7 +134,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             check_parameters(self)
             instances = self._instances(X, codes, sample_weight)
             self._remember(instances[0])
-            self._keep(self._fit_each(instances))
+            self._keep(self._fit_together(instances) or list(map(self._fit_binary, instances)))
             self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight)
         return self
 

@@ -148,10 +148,10 @@ class FSPClassifier(AtomClassifier):
     def _proven(self, instances: list[Instance]) -> list[Instance]:
         return [stacked(instances, self.bias)] if self._is_shared() else instances
 
-    def _fit_each(self, instances: list[Instance]) -> list[Any]:
+    def _fit_together(self, instances: list[Instance]) -> list[Any]:
         """All classes as one problem, where they share their support."""
         if not self._is_shared():
-            return super()._fit_each(instances)
+            return []
         self._refuse_for_shared()
         names = instances[0].feature_names
         choice = {key: named(getattr(self, key), names) for key in ("forced_in", "forced_out")}

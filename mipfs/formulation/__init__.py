@@ -73,7 +73,9 @@ class Entry:
         return self.file.removesuffix(".py")
 
 
-_USUAL = ("M", "C", "loss", "bias")
+_BASE = ("M", "C", "loss", "bias")
+_WEIGHTS = "class_weight"
+_USUAL = (*_BASE, _WEIGHTS)
 _PYOMO = Capability(losses=POINTWISE, bound="exact", regularisers=BOXES)
 _RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES)
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
@@ -87,7 +89,7 @@ _TABLE = (
         "qcqp_relaxation.py",
         "squared-hinge",
         "none",
-        (*_USUAL, "margin", "T"),
+        (*_BASE, "margin", _WEIGHTS, "T"),
         "kelley",
         replace(_RELAXED, bound="a relaxation: the hull"),
         ("T",),
@@ -98,7 +100,7 @@ _TABLE = (
         "boolean_relaxation.py",
         "squared-hinge",
         "none",
-        (*_USUAL, "margin"),
+        (*_BASE, "margin", _WEIGHTS),
         "kelley",
         replace(_RELAXED, bound="a relaxation: the box"),
         preset=(("relaxation", "box"),),
@@ -109,7 +111,7 @@ _TABLE = (
         "reduced_mkl.py",
         "squared-hinge",
         "none",
-        ("pool", *_USUAL, "form"),
+        ("pool", *_BASE, "form", _WEIGHTS),
         "conic",
         replace(_RELAXED, bound="of its pool alone", regularisers=RIDGE),
         declared=("pool", "form"),
@@ -139,7 +141,7 @@ _TABLE = (
         "big_m.py",
         "hinge",
         "free",
-        (*_USUAL, "U", "binary"),
+        (*_BASE, "U", "binary", _WEIGHTS),
         "conic",
         _ON_RIDGE,
         declared=("U", "binary"),

@@ -74,11 +74,11 @@ class Supports:
         elif self.run.oracle.contains(sigma):
             self._keep(sigma, solved)
 
-    def round(self, scores: Array) -> None:
-        """Evaluate the selection of S of largest total score, until it is known to be no better than the incumbent."""
+    def round(self, scores: Array, until: float = np.inf) -> None:
+        """Evaluate the selection of S of largest total score; one that is known to be above `until` is not solved on."""
         sigma = self.run.oracle.repair(scores)
         if sigma is not None:
-            self.evaluate(sigma, np.inf if self.validator is not None else self.run.objective)
+            self.evaluate(sigma, np.inf if self.validator is not None else until)
 
     def grow(self) -> None:
         """Evaluate a support that is grown from what S forces in, by the scores at what there is so far.

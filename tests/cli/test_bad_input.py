@@ -25,7 +25,6 @@ BAD_DATA = {
     "infinity": ("d.svm", "+1 1:1\n-1 1:inf\n", r"d\.svm:2: .*inf.*finite"),
     "nan in a table": ("d.csv", "a,label\n1,x\nnan,y\n", r"d\.csv:3: .*'a'"),
     "one class": ("d.svm", "+1 1:1\n+1 1:2\n", r"d\.svm: one class only.*both classes"),
-    "three classes": ("d.svm", "1 1:1\n2 1:2\n3 1:3\n", r"d\.svm:3: 3 different labels.*keep two"),
     "empty file": ("d.svm", "", r"d\.svm: .*no samples.*write"),
     "empty table": ("d.csv", "", r"d\.csv.*"),
     "ragged line": ("d.svm", "+1 1:1 2:3\n-1 1:2 2\n", r"d\.svm:2: '2' is not index:value.*write"),
@@ -199,3 +198,9 @@ def test_a_result_that_does_not_fit_the_data(cli: Cli, small: Path, tmp_path: Pa
     (tmp_path / "other.svm").write_text("3 1:1\n4 1:2\n")
     assert "other.svm" in one_line(cli("evaluate", tmp_path / "r.json", tmp_path / "other.svm"))
     assert "small.svm:1: not a JSON document" in one_line(cli("predict", small, small))
+
+
+def test_three_classes_are_refused_where_one_classifier_is_made(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.svm").write_text("1 1:1\n2 1:2\n3 1:3\n")
+    outcome = cli("path", tmp_path / "d.svm", "--M", "1:1")
+    assert re.search(r"d\.svm:3: 3 different labels.*keep two", one_line(outcome)), outcome.err

@@ -131,4 +131,4 @@ def test_few_columns_are_handed_over_as_many_are() -> None:
     """numba types one column, or none, as stored by rows: the kernels would be compiled anew after the clock began."""
     data = Instance.from_arrays(np.random.default_rng(0).standard_normal((20, 4)), np.tile([1.0, -1.0], 10))
     relaxed = [Relaxation(Problem(data, M=1), np.arange(k), np.zeros(1, dtype=np.int8)) for k in (0, 1, 2, 4)]
-    assert len({(numba.typeof(one._Z), numba.typeof(one._raw)) for one in relaxed}) == 1
+    assert len({tuple(map(numba.typeof, one._in_play())) for one in relaxed}) == 1
