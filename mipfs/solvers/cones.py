@@ -141,7 +141,7 @@ class Canonical:
             answer = _in_process(request, deadline, stop)
         if answer is None:
             return "stopped"
-        return self._keep(answer)
+        return self._keep(_believed(answer, *self.data["A"].shape))
 
     def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
         """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does."""
@@ -192,8 +192,19 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
     For small programs that are made by hand, over and over; `cones` as in `Canonical`.
     """
-    answer = _clarabel(P, q, A, b, cones)
+    answer = _believed(_clarabel(P, q, A, b, cones), *A.shape)
     return (answer["x"], answer["z"]) if STATUSES.get(answer["status"]) == "solved" else None
+
+
+def _believed(answer: dict[str, Any], rows: int, variables: int) -> dict[str, Any]:
+    """An answer, its status "Failed" where it says solved without finite vectors of the program's lengths."""
+    if STATUSES.get(answer["status"]) != "solved":
+        return answer
+    x, z = np.asarray(answer["x"], dtype=float), np.asarray(answer["z"], dtype=float)
+    is_whole = x.shape == (variables,) and z.shape == (rows,) and np.isfinite(answer["obj_val"])
+    if is_whole and np.isfinite(x).all() and np.isfinite(z).all():
+        return answer
+    return {**answer, "status": "Failed"}
 
 
 def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict[str, Any]:
