@@ -75,7 +75,7 @@ class Supports:
             self._keep(sigma, solved)
 
     def round(self, scores: Array, until: float = np.inf) -> None:
-        """Evaluate the selection of S of largest total score; one that is known to be above `until` is not solved on."""
+        """Evaluate the selection of S of largest total score, unless it is known to be above `until`."""
         sigma = self.run.oracle.repair(scores)
         if sigma is not None:
             self.evaluate(sigma, np.inf if self.validator is not None else until)
