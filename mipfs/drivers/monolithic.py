@@ -31,6 +31,8 @@ from mipfs.solvers.scip import ScipProcess
 CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", regularisers=BOXES)
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
+DOUBT = 1e-3
+"""How far SCIP's bound may be above the recomputed value of a selection, for its tolerances; beyond it is not believed."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
@@ -83,7 +85,10 @@ def run(run: Run) -> Steps:
                 continue
             if report.selected is not None:
                 refit(report.selected)
-            run.raise_bound(min(report.bound, run.objective))
+            if report.bound <= run.objective + DOUBT * (1.0 + abs(run.objective)):
+                run.raise_bound(min(report.bound, run.objective))
+            else:  # not a number, or above a value that was recomputed
+                run.failed = True
             run.iteration = run.counters["nodes"] = report.nodes
             run.closed = report.status is not None
             run.record()

@@ -227,3 +227,17 @@ def test_the_rho_form_equals_branch_and_enumeration(bias: bool) -> None:
     assert result.selected == other.selected
     assert result.objective == pytest.approx(other.objective, rel=1e-6)
     assert other.bound <= result.objective + 1e-9 * abs(result.objective)
+
+
+@pytest.mark.parametrize("lie", [1e9, float("nan")])
+def test_a_bound_above_a_recomputed_value_is_not_believed(lie: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCIP that says so ends as NUMERICAL with the selection that was found, never as OPTIMAL."""
+    r = np.random.default_rng(0)
+    X = r.normal(size=(30, 4))
+    problem = Problem(Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1)), M=2)
+    monkeypatch.setattr(scip.ScipProcess, "receive", lambda self, timeout: scip.Report((0, 1), lie, 1, "optimal"))
+    result = mipfs.solve(problem, "monolithic")
+    assert result.status is Status.NUMERICAL
+    assert result.stop_reason is StopReason.NUMERICAL
+    assert len(result.selected) == 2
+    assert result.bound < result.objective
