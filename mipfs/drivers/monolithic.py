@@ -32,7 +32,7 @@ CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", regulariser
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 DOUBT = 1e-3
-"""How far SCIP's bound may be above the recomputed value of a selection, by its tolerances; beyond it is not believed."""
+"""How far SCIP's bound may be above a recomputed value, relative, by its tolerances; beyond it is not believed."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
