@@ -24,6 +24,7 @@ from scipy import sparse
 
 from mipfs.errors import MipfsError, UsageError
 from mipfs.plumbing.arrays import Array
+from mipfs.solvers.highs import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
 """As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""
@@ -200,11 +201,8 @@ def _believed(answer: dict[str, Any], rows: int, variables: int) -> dict[str, An
     """An answer, its status "Failed" where it says solved without finite vectors of the program's lengths."""
     if STATUSES.get(answer["status"]) != "solved":
         return answer
-    x, z = np.asarray(answer["x"], dtype=float), np.asarray(answer["z"], dtype=float)
-    is_whole = x.shape == (variables,) and z.shape == (rows,) and np.isfinite(answer["obj_val"])
-    if is_whole and np.isfinite(x).all() and np.isfinite(z).all():
-        return answer
-    return {**answer, "status": "Failed"}
+    is_believed = is_whole(answer["x"], variables) and is_whole(answer["z"], rows) and np.isfinite(answer["obj_val"])
+    return answer if is_believed else {**answer, "status": "Failed"}
 
 
 def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict[str, Any]:

@@ -201,8 +201,8 @@ class Model:
         said = _words().get(h.getModelStatus(), "failed")
         if said == "optimal":
             found = h.getSolution()
-            done = done and found.value_valid and _is_whole(found.col_value, h.getNumCol())
-            done = done and (self._is_mip or (found.dual_valid and _is_whole(found.row_dual, h.getNumRow())))
+            done = done and found.value_valid and is_whole(found.col_value, h.getNumCol())
+            done = done and (self._is_mip or (found.dual_valid and is_whole(found.row_dual, h.getNumRow())))
         return said if done else "failed"
 
     def solution(self, status: str) -> MilpSolution:
@@ -279,7 +279,7 @@ def _is_done(status: Any) -> bool:
     return bool(status != highspy.HighsStatus.kError)
 
 
-def _is_whole(vector: Any, size: int) -> bool:
+def is_whole(vector: Any, size: int) -> bool:
     """Whether a vector has this many entries, all of them numbers."""
     values = np.asarray(vector, dtype=float)
     return values.shape == (size,) and bool(np.isfinite(values).all())
