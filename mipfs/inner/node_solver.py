@@ -21,11 +21,11 @@ from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.plumbing.arrays import Integers
 from mipfs.problem import Problem
-from mipfs.proof.duals import DualStore
+from mipfs.proof.duals import DualStore, Whole
 from mipfs.settings import NodeSettings
 
 Found = Piece | RowsOutcome
-Packed = tuple[bytes, Integers, Integers, Integers, Integers]
+Packed = tuple[bytearray, Whole, Whole, Whole, Whole]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
 MAKING = threading.Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from array import array
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,16 @@ import numpy.typing as npt
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.duals import WIDEST
 
+Whole = npt.NDArray[np.integer[Any]]
+
 
 class DualStore:
     """Dual vectors, each compressed at once; read back bit for bit.
 
     A vector with s non-zeros, i of them below the top of their box, takes n/8 + s/8 + w·i bytes, where w ≤ 7 is the
-    width of the largest such integer (7 on the grid of `mipfs.svm.dyadic`). The hinge at n = 5,000 with 40% at the
-    top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 7 bytes per sample.
+    width of the largest such integer (7 on the grid of `mipfs.svm.dyadic`), and 21 for
+    its place. The hinge at n = 5,000 with 40% at the top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 7
+    bytes per sample.
 
     Parameters
     ----------
@@ -31,10 +34,10 @@ class DualStore:
         self.n_samples = n_samples
         self._top = None if top is None else np.array(top, dtype=float)
         self._bytes = bytearray()
-        self._start = [0]
-        self._q: list[int] = []
-        self._level: list[int] = []
-        self._width: list[int] = []
+        self._start = array("q", [0])
+        self._q = array("i")
+        self._level = array("q")
+        self._width = array("B")
 
     def __len__(self) -> int:
         return len(self._q)
@@ -47,7 +50,7 @@ class DualStore:
     @property
     def sizes(self) -> Integers:
         """The bytes of every vector, (D,)."""
-        return np.asarray(np.diff(np.array(self._start)), dtype=np.int64)
+        return np.diff(np.array(self._start))
 
     def add(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
@@ -71,23 +74,20 @@ class DualStore:
         self._width.append(int(width))
         return len(self._q) - 1
 
-    def extend(self, packed: bytes | bytearray, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
+    def extend(self, packed: bytes | bytearray, ends: Whole, q: Whole, level: Whole, width: Whole) -> int:
         """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
         first = len(self._q)
         offset = len(self._bytes)
         self._bytes += packed
-        self._start += (ends + offset).tolist()
-        self._q += q.tolist()
-        self._level += level.tolist()
-        self._width += width.tolist()
+        for kept, new in zip(self._numbers, (ends + offset, q, level, width), strict=True):
+            kept.frombytes(np.ascontiguousarray(new, dtype=kept.typecode).tobytes())
         return first
 
     def append(self, other: DualStore) -> int:
         """Store the vectors of another store of the same samples and box; returns the position of the first."""
         assert self.n_samples == other.n_samples
         assert (self._top is None) == (other._top is None)
-        numbers = (np.array(part, dtype=np.int64) for part in (other._start[1:], other._q, other._level, other._width))
-        return self.extend(other._bytes, *numbers)
+        return self.extend(other._bytes, np.array(other._start)[1:], *(np.array(part) for part in other._numbers[1:]))
 
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
         """The store of some of the vectors, in their order."""
@@ -95,15 +95,20 @@ class DualStore:
         store.extend(*self.packed(ids))
         return store
 
-    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Integers, Integers, Integers, Integers]:
+    @property
+    def _numbers(self) -> tuple[array[int], array[int], array[int], array[int]]:
+        """Where the vectors end, the first 0 included, their grids, levels and widths."""
+        return self._start, self._q, self._level, self._width
+
+    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytearray, Whole, Whole, Whole, Whole]:
         """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
-        held = memoryview(self._bytes)
-        slices = [held[self._start[i] : self._start[i + 1]] for i in ids]
-        ends = np.array([*itertools.accumulate(len(piece) for piece in slices)], dtype=np.int64)
-        q, level, width = (
-            np.array([of_all[i] for i in ids], dtype=np.int64) for of_all in (self._q, self._level, self._width)
-        )
-        return b"".join(slices), ends, q, level, width
+        start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._numbers)
+        first, last = start[ids], start[ids + 1]
+        data = bytearray()
+        with memoryview(self._bytes) as held:
+            for low, high in zip(first.tolist(), last.tolist(), strict=True):
+                data += held[low:high]
+        return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""

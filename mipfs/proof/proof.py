@@ -11,6 +11,7 @@ checker finds them anew.
 from __future__ import annotations
 
 import copy
+from array import array
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -356,14 +357,20 @@ class Proof:
     @property
     def needed(self) -> Integers:
         """Positions of the dual vectors that the tree refers to, in the order in which a walk through it meets them."""
-        dual, refers, children = self._dual.tolist(), self._refers.tolist(), self._children.tolist()
-        found, stack = dict.fromkeys(() if self.outside is None else (self.outside,)), [self.root]
+        dual, refers, children = (memoryview(held.data) for held in (self._dual, self._refers, self._children))
+        found, stack = array("q", () if self.outside is None else (self.outside,)), [self.root]
+        is_found = bytearray(1 + max(int(self._dual.max()), *found, 0))
+        for d in found:
+            is_found[d] = 1
         while stack:
             node = stack.pop()
-            if refers[node]:
-                found.setdefault(dual[node])
-            stack += [child for child in reversed(children[node]) if child >= 0]
-        return np.fromiter(found, dtype=np.int64, count=len(found))
+            if refers[node] and not is_found[d := dual[node]]:
+                found.append(d)
+                is_found[d] = 1
+            for side in (1, 0):
+                if (child := children[node, side]) >= 0:
+                    stack.append(child)
+        return np.array(found)
 
     def numbered(self, needed: Integers) -> npt.NDArray[np.int32]:
         """The position in `needed` of the dual vector that a node refers to, (n_nodes,); `OPEN` or `REFUTED` else."""
