@@ -372,7 +372,7 @@ class Relaxation:
         pieces = Piece.of(len(asked), m, k, rows, places, m * (8 * n + n // 4 + 4))
         for t, (states, warm, _, bound, *_) in enumerate(asked):
             pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
-            pieces.nodes[t, 0] = (bound, warm.b, warm.rho, 0, 0, subtree.OPEN, 0)
+            pieces.nodes[t, 0] = (bound, warm.b, warm.rho, 0, 0, 0, subtree.OPEN, node.RELAX, 0)
         for t, (y, age) in enumerate(prices):
             pieces.prices[t, 0], pieces.nodes["age"][t, 0] = y, age
         return pieces

@@ -21,6 +21,9 @@ from mipfs.kernels.structures import Goal, InPlay, Point
 from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import call
 
+RELAX, COMPLETE = 0, 1
+"""What is solved of a node next: its relaxation; where one place is free, the SVM of one completion after the other."""
+
 
 @compiled(nogil=True, inline="always")
 def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
@@ -52,6 +55,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     free = now.count - now.forced
     now.room = free if alive.M < 0 else min(alive.M - now.forced, free)
     now.is_leaf = free == 0
+    now.completes = node.next == COMPLETE and free > 0
     # The kernel's unit divides the objective by the largest loss weight, and so w by its root.
     root = np.sqrt(grid.size)
     for t in range(now.count):
@@ -79,7 +83,9 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     slot = piece.totals[0].duals
     count = now.count
     size = grid.size
-    relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent)
+    if now.completes:
+        put_in_front(alive, samples, piece, work)
+    relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].start)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
     now.bound = earn(alive, samples, grid, limit.cutoff, work, slot)
@@ -121,25 +127,47 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
     now.gain = price_step(Z, samples, sides, at, work.y, work.steering.prices, work.atoms, work.y_next)
 
 
+@compiled(nogil=True, inline="always")
+def put_in_front(alive, samples, piece, work):  # type: ignore[no-untyped-def]
+    """Put the free column that gains most by the node's last dual vector in front of the others, whose weights go."""
+    now = work.now[0]
+    alpha = work.alphas[piece.nodes[now.node].start]
+    columns = work.columns[: now.count]
+    for i in range(alpha.size):
+        work.v[i] = alpha[i] * samples.y[i]
+    scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
+    first = now.forced
+    best = first
+    for t in range(first + 1, now.count):
+        if gains(work.s[t], work.priced[columns[t]]) > gains(work.s[best], work.priced[columns[best]]):
+            best = t
+    columns[first], columns[best] = columns[best], columns[first]
+    work.w[first] = work.w[best]
+    for t in range(first + 1, now.count):
+        work.w[t], work.sigma[t] = 0.0, 0.0
+
+
 @compiled(nogil=True)
 def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node from a dual vector, so far that its fate is clear.
 
-    One whose relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
+    Where a completion is tried, that is the SVM on what is in and the first of the other columns. A node whose
+    relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
     """
     now = work.now[0]
     newton = work.newton[0]
     node = piece.nodes[work.now[0].node]
-    count = work.now[0].count
+    count = now.forced + 1 if now.completes else now.count
+    forced, room = (count, 0) if now.completes else (now.forced, now.room)
     size = grid.size
     now.edge = limit.cutoff - now.constant  # of the plain node that the prices make of it
     alpha = work.alphas[dual] / size
     copy_to(alpha, work.best)
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
-    in_play = InPlay(work.columns[:count], now.forced, now.room, work.costs[:count])
+    in_play = InPlay(work.columns[:count], forced, room, work.costs[:count])
     # The bound that the node inherits, which it must rise above where `rises` says so.
-    known = (node.bound - now.constant) / size if limit.rises != 0.0 else -np.inf
+    known = (node.bound - now.constant) / size if limit.rises != 0.0 and not now.completes else -np.inf
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
     rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)  # α ≤ 2v where v is its value
     now.lower, now.upper = -np.inf, np.inf
@@ -147,6 +175,8 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     share = limit.share
     if now.is_leaf:
         tol, share = 0.1 * work.steering.exact, 0.0
+    elif now.completes:
+        tol, share = 0.1 * work.steering.exact, 1.0
     for _attempt in range(2):
         if node.rho > 0.0:
             goal = Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering)
@@ -157,7 +187,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
             work.w[:count] = 0.0
             newton.rho, newton.intercept = abs(node.rho), 0.0
         now.undecided, now.sum = relaxed_of(
-            work.w[:count], work.costs[:count], now.forced, now.room, work.sigma, work.classes[:count], work.tau[:count]
+            work.w[:count], work.costs[:count], forced, room, work.sigma, work.classes[:count], work.tau[:count]
         )
         if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= work.steering.exact:
             return

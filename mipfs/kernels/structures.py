@@ -115,11 +115,12 @@ class RowSides(NamedTuple):
 
 NODE = np.dtype(
     [(name, np.float64) for name in ("bound", "intercept", "rho")]
-    + [(name, np.int64) for name in ("parent", "place", "why", "age")]
+    + [(name, np.int64) for name in ("parent", "start", "place", "why", "next", "age")]
 )
 """A node: its bound and the dual vector that earned it; intercept and ρ of its warm start (ρ < 0: it was stuck before
-and is split as it stands); its place in the proof, −1 where it is done; why it goes back; nodes above it whose
-multipliers were only stepped since some were found anew."""
+and is split as it stands), and the dual vector of that; its place in the proof, −1 where it is done; why it goes back;
+what is solved next, `mipfs.kernels.node.RELAX` or `COMPLETE`; nodes above it whose multipliers were only stepped
+since some were found anew."""
 PLACE = np.dtype(
     [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
 )
@@ -137,14 +138,14 @@ LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "sh
 share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
 NOW = np.dtype(
     [(name, np.float64) for name in ("constant", "edge", "lower", "upper", "sum", "bound", "gain", "missing")]
-    + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "steps", "undecided")]
+    + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "completes", "steps", "undecided")]
     + [(name, np.int64) for name in ("exponent", "fixes", "is_better", "dual")]
 )
 """The node that is being solved: what its prices add; the cutoff of the plain node that they make of it, and bounds of
 that one in the kernel's units; the sum of the relaxed σ; the bound that it earned; what a step of the prices promised,
 and what it did not keep; number, columns that are forced, columns in play, how many of the others may be in, whether
-there are none; Newton steps; fractional σ; exponent of the dual vector; how many features it fixes, whether it lifts
-the bound, and its number."""
+there are none, and whether one of them is put in, in place of a relaxation; Newton steps; fractional σ; exponent of the
+dual vector; how many features it fixes, whether it lifts the bound, and its number."""
 NEWTON = np.dtype(
     [(name, np.float64) for name in ("rho", "lower", "upper", "intercept", "prox", "seen_lower", "seen_upper", "base")]
     + [(name, np.float64) for name in ("loss", "dual", "damping", "aim", "lift", "first", "start", "bend")]

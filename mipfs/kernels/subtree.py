@@ -13,7 +13,7 @@ from mipfs.compiled import compiled
 from mipfs.compiled.lent import lent
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import pack
-from mipfs.kernels.node import enter, place_to_split, solve
+from mipfs.kernels.node import COMPLETE, RELAX, enter, place_to_split, solve
 from mipfs.kernels.prices import missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
@@ -72,7 +72,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
             continue
         if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
             continue
-        if not is_decided(alive, piece, work):
+        if not is_decided(alive, piece, work) and not goes_on(alive, sides, piece, work):
             split(steps, alive, sides, limit, piece, work)
 
 
@@ -101,7 +101,9 @@ def plant(piece):  # type: ignore[no-untyped-def]
     total.offers = 1
     node.place = open_place(piece)
     node.why = OPEN
+    node.next = RELAX
     node.parent = 0
+    node.start = 0
     dual = piece.duals[0]  # that of the first node, which the caller has
     dual.grid = 0
     dual.end = 0
@@ -178,6 +180,7 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
     total.bytes = dual.end
     copy_to(work.y, piece.prices[now.dual])
     total.duals += 1
+    node.start = now.dual
     if now.is_better:
         node.bound, node.parent = now.bound, now.dual
 
@@ -287,6 +290,23 @@ def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
+def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
+    """Whether a node with one free place is solved again as it stands, and how; not where a completion is split off.
+
+    After its relaxation come SVMs on its completions, each of whose dual vectors is tried on all of them. Where one
+    rules out its own column alone, the relaxation of what is left says more.
+    """
+    now = work.now[0]
+    node = piece.nodes[work.now[0].node]
+    if now.completes:
+        is_out = piece.states[now.node, work.columns[now.forced]] != FREE
+        node.next = RELAX if is_out and now.fixes < 2 else COMPLETE
+        return is_out
+    node.next = COMPLETE if sides.indptr.size == 1 and alive.M >= 0 and now.room == 1 else RELAX
+    return node.next == COMPLETE
+
+
+@compiled(nogil=True, inline="always")
 def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now = work.now[0]
@@ -300,7 +320,7 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
             node.why = DEAR
             return
     relaxed = RelaxedNode(columns, work.w[: now.count], work.sigma[: now.count], node.bound, limit.cutoff)
-    j = columns[place_to_split(steps.branch, relaxed, piece.states[now.node])]
+    j = columns[now.forced if now.completes else place_to_split(steps.branch, relaxed, piece.states[now.node])]
     node.age += 1
     child = total.nodes
     total.nodes += 1

@@ -292,6 +292,43 @@ def test_a_split_has_both_values_of_one_atom(seed: int) -> None:
     assert (opened.age, child.age, child.bound, child.parent) == (2, 2, 2.0, 5)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_completion_that_gains_most_comes_first(seed: int) -> None:
+    at = laid_out(seed)
+    now, work = at.work.now[0], at.work
+    alpha = np.abs(np.random.default_rng(seed).normal(size=N))
+    at.piece.nodes[0].start, work.alphas[1], work.priced[:] = 1, alpha, at.alive.penalty
+    columns, w = work.columns[: now.count].copy(), work.w.copy()
+    node.put_in_front.py_func(at.alive, at.samples, at.piece, at.work)
+    X = at.alive.X.data.reshape(at.alive.X.number, N)
+    omega = (X - at.alive.center[:, None]) @ (alpha * at.samples.y)
+    gain = {j: 0.5 * omega[j] ** 2 - at.alive.penalty[j] for j in columns[now.forced :].tolist()}
+    first = int(work.columns[now.forced])
+    assert first == max(gain, key=lambda j: gain[j])
+    assert sorted(work.columns[: now.count]) == sorted(columns)
+    np.testing.assert_array_equal(work.columns[: now.forced], columns[: now.forced])
+    assert work.w[now.forced] == w[columns.tolist().index(first)]
+    assert not work.w[now.forced + 1 : now.count].any()
+
+
+@pytest.mark.parametrize(("completes", "is_out", "fixes", "room", "wanted"), [
+    (0, False, 3, 1, (True, node.COMPLETE)),  # a relaxation with one place left: its completions come
+    (0, False, 3, 2, (False, node.RELAX)),
+    (1, True, 1, 1, (True, node.RELAX)),  # the completion alone was ruled out
+    (1, True, 2, 1, (True, node.COMPLETE)),
+    (1, False, 2, 1, (False, node.COMPLETE)),  # it was not: it is split off
+])  # fmt: skip
+def test_a_node_with_one_free_place_goes_on(
+    completes: int, is_out: bool, fixes: int, room: int, wanted: tuple[bool, int]
+) -> None:
+    at = laid_out(0)
+    now = at.work.now[0]
+    now.completes, now.fixes, now.room = completes, fixes, room
+    at.piece.states[0, at.work.columns[now.forced]] = OUTSIDE if is_out else FREE
+    goes_on = subtree.goes_on.py_func(at.alive, at.sides, at.piece, at.work)
+    assert (bool(goes_on), at.piece.nodes[0].next) == wanted
+
+
 @pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_point_on_the_way_decides_or_goes_on(seed: int) -> None:
