@@ -88,14 +88,14 @@ class Few:
 
 def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement, Duals | Few, Tree]:
     """What `least_bound` needs of a plain proof, over a few atoms; of any other one, and of a small one, as it is."""
+    plain = statement.atoms.single and statement.atoms.scale is None and not (statement.lb.size or statement.extra)
+    if not plain or SCREENED in tree.feature:
+        return statement, duals, tree
     leaves = [node for j, node in tree.steps if j == LEAF]
     used = np.unique([tree.dual[node] for node in leaves if tree.dual[node] >= 0]).astype(np.int64)
-    plain = statement.atoms.single and statement.atoms.scale is None and not (statement.lb.size or statement.extra)
-    plain = plain and SCREENED not in tree.feature and all(tree.multiplier[node] < 0 for node in leaves)
-    split = np.array([j for j, _ in tree.steps if j >= 0], dtype=np.int64)
-    fixed = np.union1d(split, statement.fixed)
+    fixed = np.union1d(tree.steps.split, statement.fixed)
     keep = max(statement.M, 0) + fixed.size
-    if not plain or used.size * (fixed.size + used.size * keep) > statement.p:
+    if any(tree.multiplier[node] >= 0 for node in leaves) or used.size * (fixed.size + used.size * keep) > statement.p:
         return statement, duals, tree
     few = Few(duals, used, fixed, keep)
     over = copy.copy(statement)
@@ -103,5 +103,5 @@ def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement,
     over.p = few.ids.size
     over.forced = statement.forced[few.ids]
     place = {j: k for k, j in enumerate(few.ids.tolist())}
-    renamed.steps = [(place[j] if j >= 0 else j, code) for j, code in tree.steps]
+    renamed.steps = tree.steps.renamed(place)
     return over, few, renamed

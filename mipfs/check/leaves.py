@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -45,22 +46,63 @@ class Proven(Protocol):
 def _check_arrays(arrays: Arrays) -> None:
     """Types, and sizes that belong together."""
     n_duals = len(arrays["dual_q"])
-    for name, array in arrays.items():
+    for name, held in arrays.items():
         scaling = name.startswith("column_")  # `classifier.check_scaling` looks at these
         kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
-        require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
+        require(held.dtype.kind in kinds, f"{name!r} holds values of type {held.dtype}")
     for name, size in (("version", 1), ("dual_start", n_duals + 1), ("dual_level", n_duals), ("dual_width", n_duals)):
         require(name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors")
     require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
 
 
-def _whole(arrays: Arrays, feature: list[int], p: int) -> dict[int, int]:
+def _whole(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
     """The values of the splits on extra variables, by node."""
     at: dict[int, int] = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
     pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
     require(pairs, "splits on extra variables are not one number each")
     require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
     return at
+
+
+class Steps:
+    """Pairs of whole numbers (j, code), in two arrays: a tree has tens of millions."""
+
+    def __init__(self) -> None:
+        self._j, self._code = array("q"), array("q")
+
+    def append(self, j: int, code: int) -> None:
+        """One step more."""
+        self._j.append(j)
+        self._code.append(code)
+
+    def __len__(self) -> int:
+        return len(self._j)
+
+    def __getitem__(self, at: int) -> tuple[int, int]:
+        return self._j[at], self._code[at]
+
+    @property
+    def split(self) -> Integers:
+        """What is split on, each once and in order."""
+        j = np.unique(np.array(self._j))
+        return np.asarray(j[j >= 0])
+
+    def renamed(self, place: Mapping[int, int]) -> Steps:
+        """The same steps where atom j has the number place[j]."""
+        steps = Steps()
+        for j, code in self:
+            steps.append(place[j] if j >= 0 else j, code)
+        return steps
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._j, self._code, strict=True)
+
+
+def _numbers(held: npt.NDArray[np.integer[Any]], shape: tuple[int, ...]) -> memoryview:
+    """Whole numbers of a sidecar, each read as one of Python where it is asked for."""
+    require(held.shape == shape, "a node is incomplete")
+    require(held.size == 0 or int(held.max()) < 2**63, "a number of the tree is too large")
+    return np.ascontiguousarray(held, dtype=np.int64).data
 
 
 class Tree:
@@ -74,7 +116,7 @@ class Tree:
 
     Attributes
     ----------
-    steps : list of (j, code), the way through the tree
+    steps : Steps, pairs (j, code), the way through the tree
         j < p: atom j is fixed to code 0 or 1, and released with -2 or -1. j ≥ p: extra variable j − p is at most code/2
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
         (SCREEN, node) screens, (RESTORE, 0) takes that back.
@@ -84,17 +126,16 @@ class Tree:
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
         _check_arrays(arrays)
-        self.feature = feature = arrays["feature"].tolist()
-        children = arrays["children"].tolist()
-        self.dual = arrays["dual"].tolist()
-        self.multiplier = arrays["multiplier"].tolist()
-        require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
+        n = arrays["feature"].size
+        self.feature = feature = _numbers(arrays["feature"], (n,))
+        children = _numbers(arrays["children"], (n, 2))
+        self.dual, self.multiplier = (_numbers(arrays[name], (n,)) for name in ("dual", "multiplier"))
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
-        self.steps: list[tuple[int, int]] = []
+        self.steps = steps = Steps()
         # Depth first, without recursion; a release undoes a fixing on the way back.
-        reached = [False] * len(feature)
+        reached = bytearray(n)
         on_path = set[int]()
         stack = [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
@@ -102,37 +143,39 @@ class Tree:
             j, code, node, is_release = stack.pop()
             if is_release:
                 on_path.discard(j)
-                self.steps.append((j, code))
+                steps.append(j, code)
                 continue
             require(0 <= node < len(feature) and not reached[node], f"{hole} {node} is absent or reached twice")
-            reached[node] = True
+            reached[node] = 1
             if j != LEAF:
                 require(j not in on_path, f"a split on feature {j}, which is fixed above")
                 if j < p:
                     on_path.add(j)
-                self.steps.append((j, code))
+                steps.append(j, code)
                 stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
             on = feature[node]
             if on == SCREENED:
                 require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
                 require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
-                require(children[node][1] == -1, f"node {node} is screened and goes on in two")
-                self.steps.append((SCREEN, node))
-                stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node][0], False)]
+                require(children[node, 1] == -1, f"node {node} is screened and goes on in two")
+                steps.append(SCREEN, node)
+                stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node, 0], False)]
                 continue
             if on >= 0:
                 known = on < p or (on < p + whole.size and bool(whole[on - p]))
                 require(known, f"a split on feature {on}, which does not exist or is no whole number")
                 codes = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
-                stack += [(on, codes[side], children[node][side], False) for side in (1, 0)]
+                stack += [(on, codes[side], children[node, side], False) for side in (1, 0)]
                 continue
-            require(on == -1 and children[node] == [-1, -1], f"leaf {node} has children, or is none")
+            require(on == -1 and children[node, 0] == -1 == children[node, 1], f"leaf {node} has children, or is none")
             require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
-            self.steps.append((LEAF, node))
+            steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
         self.n_leaves = sum(on < 0 for on in feature)
-        self.has_one_dual = len({self.dual[node] for j, node in self.steps if j in (LEAF, SCREEN)} - {REFUTED}) <= 1
+        shown = (self.dual[node] for j, node in steps if j in (LEAF, SCREEN) and self.dual[node] != REFUTED)
+        first = next(shown, REFUTED)
+        self.has_one_dual = all(dual == first for dual in shown)
 
     @cached_property
     def has_chains(self) -> bool:
