@@ -27,7 +27,7 @@ from scipy import sparse
 
 from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.solvers.highs import is_whole
+from mipfs.solvers.vectors import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
 """As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.plumbing import own_threads
 from mipfs.plumbing.arrays import Array
+from mipfs.solvers.vectors import is_whole
 
 if TYPE_CHECKING:
     import highspy
@@ -322,12 +323,6 @@ def _is_done(status: Any) -> bool:
     import highspy
 
     return status in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning)
-
-
-def is_whole(vector: Any, size: int) -> bool:
-    """Whether a vector has this many entries, all of them numbers."""
-    values = np.asarray(vector, dtype=float)
-    return values.shape == (size,) and bool(np.isfinite(values).all())
 
 
 def _option(h: highspy.Highs, name: str, value: Any) -> None:
