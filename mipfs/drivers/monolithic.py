@@ -26,7 +26,7 @@ from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.run import Run, Steps
-from mipfs.solvers.scip import ScipProcess
+from mipfs.solvers.scip import NO_POINT, ScipProcess
 
 CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", regularisers=BOXES)
 MAX_C = 1e9
@@ -83,12 +83,14 @@ def run(run: Run) -> Steps:
             report = scip.receive(POLL_SECONDS)
             if report is None:
                 continue
-            if report.selected is not None:
+            is_known = all(0 <= j < problem.atoms.count for j in report.selected or ())
+            if report.selected is not None and is_known:
                 refit(report.selected)
-            if report.bound <= run.objective + DOUBT * (1.0 + abs(run.objective)):
+            is_below = report.bound <= run.objective + DOUBT * (1.0 + abs(run.objective))
+            if is_below:
                 run.raise_bound(min(report.bound, run.objective))
-            else:  # not a number, or above a value that was recomputed
-                run.failed = True
+            # A bound that is no number or above a value that was recomputed, features that are none, no point at all.
+            run.failed = run.failed or not (is_below and is_known) or report.status in NO_POINT
             run.iteration = run.counters["nodes"] = report.nodes
             run.closed = report.status is not None
             run.record()

@@ -24,6 +24,7 @@ from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.solvers import highs
+from mipfs.solvers.vectors import in_simplex
 from mipfs.svm.dyadic import rounded
 
 MAX_CUTS = 2000
@@ -191,8 +192,9 @@ class Cutting:
             shares = np.maximum(lp.multipliers()[1:], 0.0)
             if best[0] - solution.bound * scale <= tol or must_stop():
                 break
-            outer = np.maximum(solution.values[:t], 0.0)
-            outer /= outer.sum()
+            outer = in_simplex(solution.values[:t])
+            if outer is None:
+                raise NumericalError("HiGHS finds no weights of the pool that sum to 1")
             inner = 0.5 * outer + 0.5 * best[1]
             solved = self._solved(pool, inner)
         alpha = solved.svm.alpha

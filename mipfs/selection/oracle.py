@@ -2,7 +2,7 @@
 
 Solvers work within tolerances; here nothing rests on their word. A selection is taken only if the rows hold exactly
 (`Rows.hold`), one that they forbid is cut off by a cover of the row that it breaks, and that nothing is allowed is
-claimed only with a Farkas ray or a row that shows it.
+claimed only with a Farkas ray, a row that shows it, or exact arithmetic over whole numbers (`lattice.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mipfs.errors import NumericalError, StoppedError
 from mipfs.kernels.bound import added, traded
 from mipfs.plumbing.arrays import Array, Mask, changed
 from mipfs.plumbing.own_threads import apart
+from mipfs.selection.lattice import no_whole_numbers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import OracleSettings
@@ -368,7 +369,7 @@ class SelectionOracle:
     def _extra_values(self, chosen: Array) -> Array | None:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
-        integer, stack, is_sure = selection.rows.extra.integer, [selection.rows.extra.box], True
+        integer, stack, unclear = selection.rows.extra.integer, [selection.rows.extra.box], list[tuple[Array, Array]]()
         for _ in range(self.settings.extra_nodes):
             if not stack:
                 break
@@ -378,7 +379,8 @@ class SelectionOracle:
                 continue
             solution = self._solve_relaxed(*box)
             if solution.values is None:
-                is_sure = is_sure and solution.status == "infeasible" and self._refuted(*box)
+                if solution.status != "infeasible" or not self._refuted(*box):
+                    unclear.append((low, high))
                 continue
             values = np.clip(solution.values[p:], low, high)
             off = np.where(integer & (low < high), np.abs(values - np.rint(values)), -1.0)
@@ -386,22 +388,17 @@ class SelectionOracle:
                 fitted = self._fitted(chosen, values)
                 if fitted is not None:
                     return fitted
+            if no_whole_numbers(selection.rows, chosen, low, high):
+                continue
             k = int(np.argmax(off))
             if off[k] < 0.0:
-                is_sure = False
+                unclear.append((low, high))
                 continue
             below = min(np.floor(values[k]), high[k] - 1.0)
             stack += [(low, _with(high, k, below)), (_with(low, k, below + 1.0), high)]
-        if integer.any() and self._milp_excludes(chosen):
-            return None
-        if stack or not is_sure:
+        if stack or unclear:  # a solver's word that nothing fits is no proof
             raise NumericalError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
-
-    def _milp_excludes(self, chosen: Array) -> bool:
-        """HiGHS's word that no whole numbers fit a selection (p,): such as parity, which no tree of LPs shows."""
-        self._whole.program.fix_columns(chosen, chosen)
-        return self._whole.solve().status == "infeasible"
 
     def _fitted(self, chosen: Array, values: Array) -> Array | None:
         """Values (e,) nearby at which the rows hold; None when they are not found."""

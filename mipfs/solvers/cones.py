@@ -2,6 +2,9 @@
 
 Clarabel cannot be interrupted, so a program that may take longer than a second is solved in a process of its own,
 ``python -m mipfs.solvers.cones``, which the caller ends when it wants to.
+
+What Clarabel says is looked at: vectors that are no answer, infeasibility without multipliers that show it, and any
+other status are no answer. It is asked once more with safer settings, and has then failed.
 """
 
 from __future__ import annotations
@@ -22,12 +25,22 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from mipfs.errors import MipfsError, UsageError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.solvers.highs import is_whole
+from mipfs.solvers.vectors import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
 """As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""
+SAFER = {
+    "tol_gap_abs": 1e-8,
+    "tol_gap_rel": 1e-8,
+    "tol_feas": 1e-8,
+    "max_iter": 2000,
+    "max_step_fraction": 0.9,
+    "static_regularization_constant": 1e-7,
+    "iterative_refinement_max_iter": 50,
+}
+"""What a solve that failed is tried with again: Clarabel's own tolerances, shorter steps, a stronger regularisation."""
 STATUSES = {
     "Solved": "solved",
     "AlmostSolved": "solved",
@@ -36,14 +49,18 @@ STATUSES = {
     "DualInfeasible": "unbounded",
     "AlmostDualInfeasible": "unbounded",
 }
-LINEAR = {"optimal": "Solved", "infeasible": "PrimalInfeasible", "unbounded": "DualInfeasible"}
-"""What HiGHS says, in Clarabel's words."""
+SHOWN = 1e-6
+"""How far multipliers that show infeasibility, or a direction that shows unboundedness, may miss that, relatively."""
 IN_PROCESS_WORK = 3e6
 """Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
 REPEATED_WORK = 3e8
 """As `IN_PROCESS_WORK`, for programs solved by the hundred: a process of its own would cost each of them a second."""
 POLL_SECONDS = 0.02
 """How often the clock and the interrupt flag are looked at while the process works."""
+
+
+Answer = dict[str, Any]
+Ask = Callable[..., Answer | None]
 
 
 @dataclass(frozen=True)
@@ -130,22 +147,23 @@ class Canonical:
 
         Raises
         ------
-        MipfsError
-            The process failed.
+        NumericalError
+            Clarabel raised an error or its process died, twice.
         """
         if deadline is not None and deadline <= time.monotonic():
             return "stopped"
         request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
         if self.work <= (IN_PROCESS_WORK if in_process is None else in_process):
-            answer: dict[str, Any] | None = _clarabel(*request)
+            answer = _asked(request)
         else:
-            answer = _in_process(request, deadline, stop)
-        if answer is None:
-            return "stopped"
-        return self._keep(_believed(answer, *self.data["A"].shape))
+            answer = _asked(request, lambda *asked: _in_process(asked, deadline, stop))
+        return "stopped" if answer is None else self._keep(answer)
 
     def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
-        """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does."""
+        """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does.
+
+        That the program has no solution is not HiGHS's to say: then `solve` decides, which asks for what shows it.
+        """
         from mipfs.solvers import highs
 
         A = sparse.csr_array(self.data["A"])
@@ -160,10 +178,11 @@ class Canonical:
         program.set_costs(q)
         program.add_rows(np.where(np.arange(b.size) < equal, b, -infinity), b, A)
         solution = highs.solve(program, deadline=deadline, stop=stop)
-        if solution.status in ("stopped", "failed"):
+        if solution.status in ("infeasible", "unbounded"):
+            return self.solve(deadline=deadline, stop=stop)
+        if solution.status != "optimal":
             return solution.status
-        z = -program.multipliers() if solution.status == "optimal" else None
-        answer = {"status": LINEAR[solution.status], "x": solution.values, "z": z, "obj_val": solution.bound}
+        answer = {"status": "Solved", "x": solution.values, "z": -program.multipliers(), "obj_val": solution.bound}
         return self._keep({**answer, "solve_time": 0.0, "iterations": 0})
 
     def _matrix(self, name: str) -> Any:
@@ -171,7 +190,7 @@ class Canonical:
         matrix = self.data[name] if name in self.data else sparse.csc_array((size, size))
         return sparse.csc_matrix(sparse.triu(matrix) if name == "P" else matrix)
 
-    def _keep(self, answer: dict[str, Any]) -> str:
+    def _keep(self, answer: Answer) -> str:
         """Put the answer into the program's variables, and say in one word what it is."""
         said = STATUSES.get(answer["status"], "failed")
         if said == "failed":
@@ -193,24 +212,93 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
     For small programs that are made by hand, over and over; `cones` as in `Canonical`.
     """
-    answer = _believed(_clarabel(P, q, A, b, cones), *A.shape)
-    return (answer["x"], answer["z"]) if STATUSES.get(answer["status"]) == "solved" else None
+    answer = _asked((P, q, A, b, cones))
+    return (answer["x"], answer["z"]) if answer is not None and STATUSES.get(answer["status"]) == "solved" else None
 
 
-def _believed(answer: dict[str, Any], rows: int, variables: int) -> dict[str, Any]:
-    """An answer, its status "Failed" where it says solved without finite vectors of the program's lengths."""
-    if STATUSES.get(answer["status"]) != "solved":
-        return answer
-    is_believed = is_whole(answer["x"], variables) and is_whole(answer["z"], rows) and np.isfinite(answer["obj_val"])
-    return answer if is_believed else {**answer, "status": "Failed"}
+def _asked(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | None:
+    """What Clarabel says to a program, as far as it is believed: once more with safer settings where it is not.
+
+    Parameters
+    ----------
+    request : P, q, A, b, cones
+    ask : called with those and the settings; `_clarabel` by default
+
+    Raises
+    ------
+    NumericalError
+        An error came instead of an answer, twice.
+    """
+    call: Ask = _clarabel if ask is None else ask
+    answer: Answer | None = None
+    for settings in (TIGHT, SAFER):
+        try:
+            answer = call(*request, settings)
+        except NumericalError:
+            if settings is SAFER:
+                raise
+            continue
+        if answer is None:
+            return None
+        answer = _believed(answer, *request)
+        if answer["status"] in STATUSES:
+            break
+    return answer
 
 
-def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict[str, Any]:
+def _believed(answer: Answer, P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> Answer:
+    """An answer, its status "Failed" where what comes with it does not show what it says."""
+    said = STATUSES.get(answer["status"])
+    if said == "solved":
+        whole = is_whole(answer["x"], q.size) and is_whole(answer["z"], b.size)
+        is_shown = whole and bool(np.isfinite(answer["obj_val"]))
+    elif said == "infeasible":  # A'z = 0 and b'z < 0 with z in the dual cone, which is the cone itself but for "zero"
+        is_shown = is_whole(answer["z"], b.size) and _shows(answer["z"], b, A.T, cones, lambda z: z, free=True)
+    elif said == "unbounded":  # Px = 0 and q'x < 0 with −Ax in the cone
+        whole_P = P + sparse.triu(P, 1).T
+        is_shown = is_whole(answer["x"], q.size) and _shows(answer["x"], q, whole_P, cones, lambda x: -(A @ x))
+    else:
+        is_shown = False
+    return answer if is_shown else {**answer, "status": "Failed"}
+
+
+def _shows(
+    x: Array, cost: Array, vanishing: Any, cones: dict[str, Any], slack: Callable[[Array], Array], *, free: bool = False
+) -> bool:
+    """Whether cost'x < 0, vanishing @ x is zero and slack(x) lies in the cones, up to `SHOWN`.
+
+    Of positive semidefinite and exponential cones it is not looked at; `free` where the rows of "zero" are.
+    """
+    value = float(cost @ x)
+    if not value < 0.0:
+        return False
+    x = x / -value
+    room = SHOWN * max(1.0, float(np.abs(x).max(initial=0.0)))
+    s, first = slack(x), cones["zero"]
+    least = [s[first : first + cones["nonneg"]]]
+    if not free:
+        least.append(-np.abs(s[:first]))
+    place = first + cones["nonneg"]
+    for size in cones["soc"]:
+        least.append(np.array([s[place] - float(np.linalg.norm(s[place + 1 : place + size]))]))
+        place += size
+    is_inside = float(np.concatenate(least).min(initial=0.0)) >= -room
+    return is_inside and float(np.abs(vanishing @ x).max(initial=0.0)) <= room
+
+
+def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any], chosen: dict[str, Any] = TIGHT) -> Answer:
+    """Clarabel's answer.
+
+    Raises
+    ------
+    NumericalError
+        It raises an error, or gives nothing.
+    """
     import clarabel
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    for name, value in TIGHT.items():
+    for name, value in chosen.items():
         setattr(settings, name, value)
     kinds = [
         *([clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []),
@@ -219,18 +307,23 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict
         *map(clarabel.PSDTriangleConeT, cones["psd"]),
         *(clarabel.ExponentialConeT() for _ in range(cones["exp"])),
     ]
-    found = clarabel.DefaultSolver(P, q, A, b, kinds, settings).solve()
-    return {
-        "status": str(found.status),
-        "x": np.array(found.x),
-        "z": np.array(found.z),
-        "obj_val": float(found.obj_val),
-        "solve_time": float(found.solve_time),
-        "iterations": int(found.iterations),
-    }
+    try:
+        found = clarabel.DefaultSolver(P, q, A, b, kinds, settings).solve()
+        return {
+            "status": str(found.status),
+            "x": np.array(found.x, dtype=float),
+            "z": np.array(found.z, dtype=float),
+            "obj_val": float(found.obj_val),
+            "solve_time": float(found.solve_time),
+            "iterations": int(found.iterations),
+        }
+    except BaseException as error:  # a panic of Rust is no Exception
+        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+            raise
+        raise NumericalError(f"Clarabel fails: {type(error).__name__}: {error}") from error
 
 
-def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> dict[str, Any] | None:
+def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> Answer | None:
     """The answer of a process of its own, or None if it was ended."""
     path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
@@ -252,9 +345,9 @@ def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] |
     finally:
         process.kill()
         pipes.join()
-    if process.returncode != 0 or not answers[0]:
-        raise MipfsError(f"Clarabel's process ended without an answer (exit code {process.returncode})")
-    return cast(dict[str, Any], pickle.loads(answers[0]))
+    if process.returncode != 0 or not answers or not answers[0]:
+        raise NumericalError(f"Clarabel's process ended without an answer (exit code {process.returncode})")
+    return cast(Answer, pickle.loads(answers[0]))
 
 
 def main() -> None:

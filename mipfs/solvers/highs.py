@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.plumbing import own_threads
 from mipfs.plumbing.arrays import Array
+from mipfs.solvers.vectors import is_whole
 
 if TYPE_CHECKING:
     import highspy
@@ -43,6 +44,8 @@ SAFER: tuple[dict[str, Any], ...] = (
     {"presolve": "off", "simplex_strategy": 4},  # the primal simplex method
 )
 """What a solve that fails is tried with again, from no basis."""
+ABOVE = 1e-6
+"""How far a MILP's bound may lie above the value of its own solution, relatively, by tolerances."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +118,21 @@ class Model:
 
     def add_columns(self, lower: Array, upper: Array) -> None:
         """Add variables without cost."""
-        accepted(self._ready.addVars(lower.size, lower, upper), "the variables")
+        self._tell("the variables", "addVars", lower.size, lower, upper)
 
     def add_column(
         self, cost: float, lower: float, upper: float, rows: Sequence[int] | npt.NDArray[Any] = (), values: Any = ()
     ) -> None:
         """Add a variable, with entries in some rows; those up to `SMALLEST_ENTRY` are left out."""
         ids, entries = _kept(rows, values)
-        accepted(self._ready.addCol(cost, lower, upper, ids.size, ids, entries), "a variable")
+        self._tell("a variable", "addCol", cost, lower, upper, ids.size, ids, entries)
 
     def make_whole(self, columns: npt.NDArray[Any]) -> None:
         """Ask for whole numbers in some columns."""
         import highspy
 
         kinds = np.full(columns.size, highspy.HighsVarType.kInteger)
-        accepted(self._ready.changeColsIntegrality(columns.size, columns.astype(np.int32), kinds), "the variables")
+        self._tell("the variables", "changeColsIntegrality", columns.size, columns.astype(np.int32), kinds)
         self._is_mip = self._is_mip or columns.size > 0
 
     def add_row(
@@ -142,7 +145,7 @@ class Model:
         what : str, the row in messages
         """
         ids, entries = columns.astype(np.int32), np.ascontiguousarray(values)
-        accepted(self._ready.addRow(lower, upper, ids.size, ids, entries), what)
+        self._tell(what, "addRow", lower, upper, ids.size, ids, entries)
 
     def add_cut(self, lower: float, columns: npt.NDArray[Any], values: Array) -> None:
         """Add a row ≥ lower that is good to have: entries up to `SMALLEST_ENTRY` are left out."""
@@ -151,30 +154,29 @@ class Model:
     def add_rows(self, lower: Array, upper: Array, matrix: Any, what: str = "the rows") -> None:
         """Add rows of a csr matrix, as they are."""
         indptr, indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
-        accepted(self._ready.addRows(lower.size, lower, upper, matrix.nnz, indptr, indices, matrix.data), what)
+        self._tell(what, "addRows", lower.size, lower, upper, matrix.nnz, indptr, indices, matrix.data)
 
     def delete_rows(self, rows: npt.NDArray[Any]) -> None:
         """Take some rows out."""
-        accepted(self._ready.deleteRows(rows.size, rows.astype(np.int32)), "the end of some rows")
+        self._tell("the end of some rows", "deleteRows", rows.size, rows.astype(np.int32))
 
     def fix_columns(self, lower: Array, upper: Array) -> None:
         """Change the bounds of the first columns."""
-        accepted(self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper), "fixed features")
+        self._tell("fixed features", "changeColsBounds", lower.size, _places(lower.size), lower, upper)
 
     def set_costs(self, cost: Array, first: int = 0) -> None:
         """Change the cost of some columns, one beside the other."""
         costs = np.ascontiguousarray(cost)
-        accepted(self._ready.changeColsCost(costs.size, _places(costs.size) + np.int32(first), costs), "the costs")
+        self._tell("the costs", "changeColsCost", costs.size, _places(costs.size) + np.int32(first), costs)
 
     def set_row_bounds(self, lower: Array, upper: Array, first: int) -> None:
         """Change the bounds of some rows, one below the other."""
         places = _places(lower.size) + np.int32(first)
-        h: Any = self._ready  # the stubs of highspy lack the method
-        accepted(h.changeRowsBounds(lower.size, places, lower, upper), "the bounds of the rows")
+        self._tell("the bounds of the rows", "changeRowsBounds", lower.size, places, lower, upper)
 
     def forget(self) -> None:
         """Begin the next solve from nothing: without the last basis."""
-        accepted(self._ready.clearSolver(), "a new beginning")
+        self._tell("a new beginning", "clearSolver")
 
     def multipliers(self) -> Array:
         """The multipliers of the rows (n_rows,) at the last optimum of an LP.
@@ -184,40 +186,62 @@ class Model:
         NumericalError
             There are none.
         """
-        solution = self._ready.getSolution()
-        if not solution.dual_valid:
-            raise NumericalError("HiGHS has no multipliers of a linear program that it has solved")
-        return np.array(solution.row_dual)
+        with _door():
+            solution = self._ready.getSolution()
+            found = np.array(solution.row_dual, dtype=float) if solution.dual_valid else np.empty(0)
+            if solution.dual_valid and is_whole(found, self._h.getNumRow()):
+                return found
+        raise NumericalError("HiGHS has no multipliers of a linear program that it has solved")
 
     def ray(self) -> Array | None:
         """A Farkas ray (n_rows,) of an infeasible LP; None without one."""
-        status, found, values = self._apart(self._ready.getDualRay)  # type: ignore[attr-defined]  # may solve an LP
-        return np.array(values) if found and _is_done(status) else None
+        try:
+            with _door():
+                status, found, values = self._apart(self._ready.getDualRay)  # type: ignore[attr-defined]  # may solve
+                ray = np.array(values, dtype=float)
+                return ray if found and _is_done(status) and is_whole(ray, self._h.getNumRow()) else None
+        except NumericalError:
+            return None
 
     def run(self, must_stop: Callable[[], bool] = lambda: False) -> str:
         """Have HiGHS solve it, once; the status of that as in `MilpSolution`, or "open": unbounded or infeasible."""
         h = self._ready
-        done = _is_done(self._apart(h.run, must_stop))
-        said = _words().get(h.getModelStatus(), "failed")
-        if said == "optimal":
-            found = h.getSolution()
-            done = done and found.value_valid and is_whole(found.col_value, h.getNumCol())
-            done = done and (self._is_mip or (found.dual_valid and is_whole(found.row_dual, h.getNumRow())))
+        try:
+            done = _is_done(self._apart(h.run, must_stop))
+            with _door():
+                said = _words().get(h.getModelStatus(), "failed")
+                done = done and (said != "optimal" or self._is_answered())
+        except NumericalError:
+            return "failed"
         return said if done else "failed"
+
+    def _is_answered(self) -> bool:
+        """Whether what HiGHS calls an optimum has values, of an LP multipliers too, and of a MILP no bound above it."""
+        h = self._h
+        found, value = h.getSolution(), h.getObjectiveValue()
+        if not found.value_valid or not is_whole(found.col_value, h.getNumCol()) or not np.isfinite(value):
+            return False
+        if self._is_mip:
+            return bool(h.getInfo().mip_dual_bound <= value + ABOVE * (1.0 + abs(value)))
+        return bool(found.dual_valid and is_whole(found.row_dual, h.getNumRow()))
 
     def solution(self, status: str) -> MilpSolution:
         """What the last solve left, under this status."""
         h = self._ready
-        if status == "optimal" and not self._is_mip:
-            return MilpSolution(status, np.array(h.getSolution().col_value), _finite(h.getObjectiveValue()))
         if status == "infeasible":
             return MilpSolution(status, None, np.inf)
+        if status in ("failed", "unbounded"):
+            return MilpSolution(status, None, -np.inf)
         import highspy
 
-        info = h.getInfo()
-        feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
-        found = np.array(h.getSolution().col_value) if feasible else None
-        return MilpSolution(status, found, _finite(info.mip_dual_bound) if self._is_mip else -np.inf)
+        with _door():
+            if status == "optimal" and not self._is_mip:
+                return MilpSolution(status, np.array(h.getSolution().col_value), _finite(h.getObjectiveValue()))
+            info = h.getInfo()
+            feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
+            found = np.array(h.getSolution().col_value, dtype=float) if feasible else None
+            found = None if found is None or not is_whole(found, h.getNumCol()) else found
+            return MilpSolution(status, found, _finite(info.mip_dual_bound) if self._is_mip else -np.inf)
 
     @contextmanager
     def with_options(self, options: dict[str, Any]) -> Iterator[None]:
@@ -231,6 +255,12 @@ class Model:
             for name, value in before.items():
                 self.set_option(name, value)
 
+    def _tell(self, what: str, name: str, *given: Any) -> None:
+        """Call a method of HiGHS that takes something over; `what` that is, in messages."""
+        with _door():
+            status = getattr(self._ready, name)(*given)
+        accepted(status, what)
+
     @property
     def _ready(self) -> highspy.Highs:
         """HiGHS, not at work."""
@@ -241,7 +271,7 @@ class Model:
         """What a call of HiGHS returns that a thread of ours makes."""
 
         def alone() -> Any:
-            with self._at_work:
+            with self._at_work, _door():
                 return work()
 
         self._asked.clear()
@@ -257,6 +287,22 @@ class Model:
             asked, h, self._listens = self._asked, self._h, True
             for callback in (h.cbSimplexInterrupt, h.cbIpmInterrupt, h.cbMipInterrupt):
                 callback.subscribe(lambda event: event.interrupt(asked.is_set()))
+
+
+@contextmanager
+def _door() -> Iterator[None]:
+    """Whatever a call of HiGHS raises, or that what it returns is of another kind, as a failure of it.
+
+    Raises
+    ------
+    NumericalError
+    """
+    try:
+        yield
+    except MipfsError:
+        raise
+    except Exception as error:
+        raise NumericalError(f"HiGHS fails: {type(error).__name__}: {error}") from error
 
 
 def accepted(status: Any, what: str) -> None:
@@ -276,13 +322,7 @@ def _is_done(status: Any) -> bool:
     """Whether HiGHS did what it was told, perhaps with a warning such as that a limit came."""
     import highspy
 
-    return bool(status != highspy.HighsStatus.kError)
-
-
-def is_whole(vector: Any, size: int) -> bool:
-    """Whether a vector has this many entries, all of them numbers."""
-    values = np.asarray(vector, dtype=float)
-    return values.shape == (size,) and bool(np.isfinite(values).all())
+    return status in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning)
 
 
 def _option(h: highspy.Highs, name: str, value: Any) -> None:

@@ -23,12 +23,14 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from mipfs.errors import MipfsError, MissingExtraError, UsageError
+from mipfs.errors import MipfsError, MissingExtraError, NumericalError, UsageError
 
 Make = Callable[[], tuple[Any, list[Any]]]
 
 FEASIBILITY_TOLERANCE = 1e-9
 """SCIP's feasibility tolerance: at its default 1e-6, w_j may be 1e-3 where σ_j = 0, for nothing."""
+NO_POINT = ("infeasible", "unbounded", "inforunbd")
+"""Statuses of SCIP that say that its model has no best point."""
 REPORT_SECONDS = 0.1
 """How often the bound is reported at most; new incumbents are reported at once."""
 
@@ -94,7 +96,7 @@ class ScipProcess:
         Raises
         ------
         MipfsError
-            The process failed.
+            The process failed; a `NumericalError` where what it says is no report.
         """
         try:
             line = self._lines.get(timeout=timeout)
@@ -107,14 +109,17 @@ class ScipProcess:
             raise MipfsError(
                 f"SCIP's process ended without an answer (exit code {code})" + (f": {said[-1]}" if said else "")
             )
-        message = json.loads(line)
+        try:
+            message = json.loads(line)
+            if "usage" not in message and "error" not in message:
+                selected = None if message["selected"] is None else tuple(int(j) for j in message["selected"])
+                bound = -math.inf if message["bound"] is None else float(message["bound"])
+                return Report(selected, bound, int(message["nodes"]), message["status"])
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise NumericalError(f"SCIP's process says what is no report: {line[:200]!r}") from error
         if "usage" in message:
             raise UsageError(message["usage"])
-        if "error" in message:
-            raise MipfsError(f"SCIP failed: {message['error']}")
-        selected = None if message["selected"] is None else tuple(message["selected"])
-        bound = -math.inf if message["bound"] is None else float(message["bound"])
-        return Report(selected, bound, message["nodes"], message["status"])
+        raise MipfsError(f"SCIP failed: {message['error']}")
 
     def close(self) -> None:
         """End the process."""

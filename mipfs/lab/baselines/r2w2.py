@@ -32,6 +32,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.report.progress import progress
 from mipfs.solvers.cones import conic_solution
+from mipfs.solvers.vectors import in_simplex
 
 ABOUT = About(
     what="feature scales by gradient descent on the radius/margin bound, half of them dropped a round",
@@ -139,10 +140,9 @@ class RadiusMargin:
         P = sparse.csc_matrix(sparse.triu(P))
         cones = {"zero": zero, "nonneg": n, "soc": [], "psd": [], "exp": 0}
         found = conic_solution(P, q / size, sparse.csc_matrix(A), b, cones)
-        if found is None:
+        beta = None if found is None else in_simplex(found[0][:n])
+        if beta is None:
             raise NumericalError("R²W²: Clarabel does not find the smallest ball; scale the data")
-        beta = np.maximum(found[0][:n], 0.0)
-        beta /= float(beta.sum())
         u = np.asarray(Z.T @ beta)
         return beta, float(beta @ diagonal) - float(u @ u) - float(ridge @ np.square(beta))
 

@@ -7,8 +7,9 @@
 
 RMP is the Pyomo model of `mipfs.models.benders`, a program to print and to edit; HiGHS gets its rows as they stand.
 
-The bound that HiGHS gives is its word: it says when to stop, and is counted as earned nowhere. The tree of `gbd`, which
-begins with all cuts and the incumbent that are found here, then proves the value by LPs and their multipliers.
+The bound that HiGHS gives is its word, no more than RMP is worth at its own solution, by the cuts as they stand: it
+says when to stop, and is counted as earned nowhere. The tree of `gbd`, which begins with all cuts and the incumbent
+that are found here, then proves the value by LPs and their multipliers.
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ def by_milp(
         run.iteration += 1
         begin = time.perf_counter()
         following, bound = milp.solve(run)  # Step 2
+        if following is not None:  # what RMP is worth there is an upper bound on its minimum
+            bound = min(bound, float(problem.penalty[following].sum() + pool.values(following.astype(float)).max()))
         run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))
         run.count(cuts=len(pool), subproblems=supports.subproblem.count, milps=run.iteration)
         run.record()

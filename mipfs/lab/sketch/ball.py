@@ -17,6 +17,7 @@ from scipy import sparse
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.plumbing.arrays import Array
 from mipfs.solvers.cones import conic_solution
+from mipfs.solvers.vectors import in_simplex
 
 TOL = 1e-8
 """Relative distance of the two bounds on R² at which the search ends."""
@@ -78,7 +79,7 @@ def _search(points: Any, squares: Array) -> Interval:
 
 
 def _weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array | None:
-    """β of the core set's own ball."""
+    """β of the core set's own ball; None where Clarabel does not find it."""
     part = points[core]
     gram = part @ part.T
     gram = gram.toarray() if sparse.issparse(gram) else np.asarray(gram)
@@ -91,5 +92,4 @@ def _weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array 
     if answer is None:
         return None
     beta = np.maximum(answer[0], 0.0)
-    beta[beta < NEGLIGIBLE_SHARE * beta.max()] = 0.0
-    return np.asarray(beta / beta.sum())
+    return in_simplex(np.where(beta < NEGLIGIBLE_SHARE * beta.max(), 0.0, beta))
