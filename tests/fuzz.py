@@ -288,7 +288,7 @@ def kept_input(folder: Path) -> tuple[Target, Files, Files]:
     target = TARGETS[folder.parent.name]
     seeds = cached_seeds(target)
     name = folder.name.rpartition("-")[0]
-    seed = seeds[name] if name in seeds else {}
+    seed = seeds.get(name, {})
     changed = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return target, {**seed, **changed}, seed
 

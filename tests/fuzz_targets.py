@@ -56,6 +56,7 @@ LP = (
     b"\\ rows\nminimize\n obj: 0 x1\nsubject to\n budget: 2 a + 3 b - x3 <= 4\n two: -1 <= a + d <= 1.5\n"
     b" more: extra_t - 2 a >= -1e-3\nbounds\n -1 <= extra_t <= 7\n e <= 0\ngeneral\n extra_t\nbinary\n extra_b\nend\n"
 )
+SMALL_CSV = b"a,b,label\n1,2,x\n3,4,y\n0,1,y\n"
 LIMITS = {"time_limit": 2.0}
 
 
@@ -119,15 +120,22 @@ def svmlight_seeds() -> dict[str, Files]:
 
 def csv_seeds() -> dict[str, Files]:
     """A table of numbers, one of words, a raw one with its recipe, compressed ones."""
-    return {"numbers": kept(d__csv="table.csv", d__toml="table.toml"), "words": kept(d__csv="words.csv"),
-            "raw": {"d.csv": RAW, "d.toml": RAW_TOML}} | _packed(b"a,b,label\n1,2,x\n3,4,y\n0,1,y\n", "d.csv")  # fmt: skip
+    found: dict[str, Files] = {
+        "numbers": kept(d__csv="table.csv", d__toml="table.toml"),
+        "words": kept(d__csv="words.csv"),
+    }
+    return found | {"raw": {"d.csv": RAW, "d.toml": RAW_TOML}, **_packed(SMALL_CSV, "d.csv")}
 
 
 def toml_seeds() -> dict[str, Files]:
     """Everything that a description may hold."""
     table = kept(d__csv="table.csv")
-    return {"rich": {**table, "d.toml": RICH_TOML}, "raw": {"d.csv": RAW, "d.toml": RAW_TOML},
-            "names": {"d.svm": SVM, "d.toml": b'[features]\nnames = ["a", "b c", "d"]\n[cost]\n"b c" = 1\n'}}  # fmt: skip
+    names = b'[features]\nnames = ["a", "b c", "d"]\n[cost]\n"b c" = 1\n'
+    return {
+        "rich": {**table, "d.toml": RICH_TOML},
+        "raw": {"d.csv": RAW, "d.toml": RAW_TOML},
+        "names": {"d.svm": SVM, "d.toml": names},
+    }
 
 
 def npz_bytes(**arrays: Any) -> bytes:
@@ -196,7 +204,7 @@ def _looked_at(data: Instance) -> None:
 def wrong_svmlight(folder: Path, data: Instance, _seed: Files) -> str:
     """Where a naive reading of the text gives other numbers, or the chunks of `convert` do."""
     place = next(folder / name for name in DATA_NAMES if (folder / name).exists())
-    text = mutations.unpacked(place.read_bytes())[0].decode("utf-8-sig")
+    text = mutations.unpacked(place.read_bytes())[0].decode("utf-8-sig", "replace")
     rows, labels = [], []
     for line in text.split("\n"):
         tokens = line.partition("#")[0].split()
@@ -270,8 +278,11 @@ def wrong_rows(_folder: Path, rows: Any, _seed: Files) -> str:
 
 # --- results -------------------------------------------------------------------------------------------------
 
-PLAIN = ("hinge", "standard", "unit", "logistic", "words", "penalties", "list", "signs", "relaxed", "measure", "stopped",
-         "infeasible", "variables", "derived", "groups", "tree", "norms", "products", "functions", "rho", "best-three")  # fmt: skip
+PLAIN = (
+    *("hinge", "standard", "unit", "logistic", "words", "penalties", "list", "signs", "relaxed", "measure", "stopped"),
+    *("infeasible", "variables", "derived", "groups", "tree", "norms", "products", "functions", "rho", "best-three"),
+)
+"""The kept results that are mutated."""
 
 
 def data_name(name: str) -> str:
@@ -411,11 +422,12 @@ def bench_seeds() -> dict[str, Files]:
 
 def read_bench(folder: Path) -> Any:
     """A benchmark read back and reported as `mipfs bench --resume` does."""
-    from mipfs.lab.studies import bench
+    from mipfs.lab.studies import bench_reading
     from mipfs.lab.studies.bench import Bench
 
-    setting, records, complete = bench.load(folder / "b.json")
-    found = Bench(setting, _read_once("words.csv", "none").feature_names, records, not complete)
+    names = _read_once("words.csv", "none").feature_names
+    setting, records, complete = bench_reading.load(folder / "b.json", len(names))
+    found = Bench(setting, names, records, not complete)
     _shown(found, folder)
     return found
 

@@ -45,12 +45,13 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 """Values that a JSON may hold where another was meant."""
 SHAPES = (
-    "(1000000000000,)", "(-1,)", "(0,)", "()", "(2, 3, 4)", "(1.5,)", "(9223372036854775807,)", "(4294967296, 4294967296)",
-    "(1000000, 1000000)", "(True,)", "('a',)", "(" * 200, "(9" * 50, "(1000000000,)", "(3, 0)",
+    "(1000000000000,)", "(-1,)", "(0,)", "()", "(2, 3, 4)", "(1.5,)", "(9223372036854775807,)",
+    "(4294967296, 4294967296)", "(1000000, 1000000)", "(True,)", "('a',)", "(" * 200, "(9" * 50, "(1000000000,)",
+    "(3, 0)",
 )  # fmt: skip
 TYPES = (
-    "'<f8'", "'>f8'", "'|O'", "'<U0'", "'<U1000000000'", "'<i8'", "'|b1'", "'<c16'", "[('a', '<f8')]", "'x'", "'<M8[s]'",
-    "'|S1'", "'|V8'", "'<f2'", "'<u8'", "'|u1'",
+    "'<f8'", "'>f8'", "'|O'", "'<U0'", "'<U1000000000'", "'<i8'", "'|b1'", "'<c16'", "[('a', '<f8')]", "'x'",
+    "'<M8[s]'", "'|S1'", "'|V8'", "'<f2'", "'<u8'", "'|u1'",
 )  # fmt: skip
 NUMBER = re.compile(rb"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -187,28 +188,32 @@ LP_WORDS = (
 )  # fmt: skip
 TOML_LINES = (
     b'data: label = "a"', b"data: positive = nan", b'data: impute = "median"', b'data: impute = { "*" = "level" }',
-    b'data: types = { a = "date" }', b'data: types = { "=1" = "percent" }', b"data: drop = ['a', 'b']", b"data: use = ['zz']",
-    b"data: class_weight = 'balanced'", b"data: class_weight = { yes = 1e308 }", b"data: words = ['a']", b"data: source = 1",
-    b'data: scale = "log"', b'data: types = { a = "currency", a = 1 }', b"data: class_weight = { yes = nan, no = -1 }",
-    b"select: M = 2", b"select: M = 1000000000000", b"select: budget = nan", b"select: budget = -inf", b"select: M = true",
-    b'select: implies = [["a"]]', b'select: implies = [["a", "a"]]', b'select: conflicts = [["a", "a"]]',
-    b"select: at_most = [{ k = 1 }]", b"select: at_most = [{ k = 9223372036854775808, of = ['a'] }]",
+    b'data: types = { a = "date" }', b'data: types = { "=1" = "percent" }', b"data: drop = ['a', 'b']",
+    b"data: use = ['zz']", b"data: class_weight = 'balanced'", b"data: class_weight = { yes = 1e308 }",
+    b"data: words = ['a']", b"data: source = 1", b'data: scale = "log"', b'data: types = { a = "currency", a = 1 }',
+    b"data: class_weight = { yes = nan, no = -1 }", b"select: M = 2", b"select: M = 1000000000000",
+    b"select: budget = nan", b"select: budget = -inf", b"select: M = true", b'select: implies = [["a"]]',
+    b'select: implies = [["a", "a"]]', b'select: conflicts = [["a", "a"]]', b"select: at_most = [{ k = 1 }]",
+    b"select: at_most = [{ k = 9223372036854775808, of = ['a'] }]",
     b"select: exactly = [{ k = 1.5, of = ['a', 'a'] }]", b"select: exactly = [{ k = -1, of = ['a'], x = 1 }]",
-    b"select: at_least = [{ k = 9, of = [] }]", b"select: at_least = [{ k = 1e308, of = ['a'] }]", b"select: budget = 1e308",
-    b'select: forced_in = ["a"]', b'select: forced_out = ["a", ""]', b"select: forced_in = [1979-05-27]",
-    b'features: names = ["a", "a"]', b'features: names = ["=1+1", "\\u001b[31m", "<b>"]', b"features: names = []",
-    b"features: names = [[]]", b'features: names = ["a\\nb", "\\u2028", " "]', b"cost: a = 1e308", b"cost: a = -0.0",
-    b"cost: a = nan", b'cost: "" = 1', b"cost: a = 1979-05-27", b"cost: a.b.c = 1", b"penalty: a = 1e-320", b"penalty: a = inf",
+    b"select: at_least = [{ k = 9, of = [] }]", b"select: at_least = [{ k = 1e308, of = ['a'] }]",
+    b"select: budget = 1e308", b'select: forced_in = ["a"]', b'select: forced_out = ["a", ""]',
+    b"select: forced_in = [1979-05-27]", b'features: names = ["a", "a"]',
+    b'features: names = ["=1+1", "\\u001b[31m", "<b>"]', b"features: names = []", b"features: names = [[]]",
+    b'features: names = ["a\\nb", "\\u2028", " "]', b"cost: a = 1e308", b"cost: a = -0.0", b"cost: a = nan",
+    b'cost: "" = 1', b"cost: a = 1979-05-27", b"cost: a.b.c = 1", b"penalty: a = 1e-320", b"penalty: a = inf",
     b"penalty: zz = 1", b"penalty: a = 9223372036854775808", b"weights: box = 0", b"weights: bounds = { a = [1, 2] }",
-    b"weights: bounds = { a = [nan, 1] }", b"weights: bounds = { a = [-1e308, 1e308] }", b"weights: nonnegative = ['a', 'a']",
-    b"weights: nonpositive = ['a']", b"weights: bounds = { a = [0, 0] }", b"weights: box = 5e-324", b"weights: box = nan",
-    b"groups: g = []", b'groups: g = ["a", "zz"]', b'groups: g = ["a", "a"]', b'groups: "" = ["a"]', b'groups: a = ["a"]',
-    b"groups: h = [1]", b"generator: x = [" + b"[" * 2000 + b"]" * 2000 + b"]",
+    b"weights: bounds = { a = [nan, 1] }", b"weights: bounds = { a = [-1e308, 1e308] }",
+    b"weights: nonnegative = ['a', 'a']", b"weights: nonpositive = ['a']", b"weights: bounds = { a = [0, 0] }",
+    b"weights: box = 5e-324", b"weights: box = nan", b"groups: g = []", b'groups: g = ["a", "zz"]',
+    b'groups: g = ["a", "a"]', b'groups: "" = ["a"]', b'groups: a = ["a"]', b"groups: h = [1]",
+    b"generator: x = [" + b"[" * 2000 + b"]" * 2000 + b"]",
 )  # fmt: skip
 """Lines of a description, each with its table."""
 TOML_VALUES = (
-    b"[]", b"{}", b"''", b"true", b"1979-05-27T07:32:00Z", b"[['a']]", b"{ a = 1 }", b"{ a = [] }", b"['a', 1]", b"-1", b"0",
-    b"1e309", b"nan", b"-inf", b"0x7fffffffffffffff", b"9223372036854775807", b"'a'", b"['a']", b"'=1+1'", b'"\\u202e"', b"1.0",
+    b"[]", b"{}", b"''", b"true", b"1979-05-27T07:32:00Z", b"[['a']]", b"{ a = 1 }", b"{ a = [] }", b"['a', 1]",
+    b"-1", b"0", b"1e309", b"nan", b"-inf", b"0x7fffffffffffffff", b"9223372036854775807", b"'a'", b"['a']",
+    b"'=1+1'", b'"\\u202e"', b"1.0",
 )  # fmt: skip
 
 
