@@ -53,6 +53,8 @@ SEALED = 0.7
 """How often checksums are mended where there are some."""
 FURTHER = 0.4
 """How often an input that reached new lines is taken, and not a seed."""
+REFUSED = 0.2
+"""How often an input that was refused is mutated further, where it reached new lines."""
 MOST_KEPT = 300
 """Inputs of a target that are mutated further; the oldest give way."""
 PACKAGE = str(Path(mipfs.__file__).parent)
@@ -253,7 +255,7 @@ class Campaign:
                 self.counts[verdict.kind] += 1
                 if verdict.is_fault:
                     self.fault(number, name, files, verdict)
-                elif lines is not None and lines.new:
+                elif lines is not None and lines.new and (verdict.kind == "value" or r.random() < REFUSED):
                     pool = [*pool, (name, files)][-MOST_KEPT:]
             self.counts["lines"] = len(lines.met) if lines else 0
 

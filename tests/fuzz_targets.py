@@ -192,7 +192,8 @@ def read_data(folder: Path) -> Instance:
 
 
 def _looked_at(data: Instance) -> None:
-    values = data.X.toarray() if data.is_sparse else np.asarray(data.X)
+    values = data.X[:, np.arange(data.n_features)]
+    values = values.toarray() if data.is_sparse else np.asarray(values)
     assert values.shape == (data.n_samples, data.n_features), "its matrix has another shape"
     assert np.isfinite(values).all(), "its values are not finite"
     assert set(np.unique(data.y)) <= {-1.0, 1.0}, "its labels are no signs"
