@@ -108,6 +108,10 @@ def _named(
         return range(int(state["width"])), given, {}
     if state["kind"] == "npz":
         names = position["names"] or given
+        if names is not None and len(names) != int(state["width"]):
+            raise DataError(
+                f"{len(names)} names for {state['width']} features", "give one name per feature", path=source
+            )
         return range(int(state["width"])), None if names is None else [*names], {}
     columns = position["names"]
     words = {
