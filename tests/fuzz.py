@@ -160,7 +160,7 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
             warnings.simplefilter("ignore")
             value = target.read(folder)
     except MipfsError as error:
-        return _refusal(error, target, files)
+        return _refusal(error, target, folder)
     except Hang:
         return Verdict("hang", f"more than {PATIENCE:g} s")
     except MemoryError as error:
@@ -176,14 +176,14 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
     return Verdict("wrong", wrong) if wrong else Verdict("value")
 
 
-def _refusal(error: MipfsError, target: Target, files: Files) -> Verdict:
+def _refusal(error: MipfsError, target: Target, folder: Path) -> Verdict:
     """Of an error of the package: one line, which names a file."""
     said = str(error)
     if len(said) > MOST_MESSAGE:
         return Verdict("message", f"{len(said)} characters: {said[:200]}")
     if len(in_one_line(said).splitlines()) != 1:
         return Verdict("message", f"several lines: {said!r}")
-    names = {part for name in files for part in Path(name).parts}
+    names = {str(folder), *(part for path in folder.rglob("*") for part in path.relative_to(folder).parts)}
     if target.named and not isinstance(error, NumericalError) and not any(name in said for name in names):
         return Verdict("message", f"no file is named: {said}")
     return Verdict("refused", said)

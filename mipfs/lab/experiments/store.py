@@ -82,7 +82,7 @@ class Store:
 
 def _is_line(line: Any) -> bool:
     """Whether a line has the fields of one, each of its kind."""
-    kinds = {"unit": str, "rows": list, "cpu_seconds": (int, float), "machine": dict, "versions": dict}
+    kinds: dict[str, Any] = {"unit": str, "rows": list, "cpu_seconds": (int, float), "machine": dict, "versions": dict}
     if not isinstance(line, dict) or not all(isinstance(line.get(name), kind) for name, kind in kinds.items()):
         return False
     return all(isinstance(row, dict) for row in line["rows"])
