@@ -86,6 +86,8 @@ def loaded(path: str | Path, kind: type[Kind]) -> Kind:
 def _read(read: Callable[[Mapping[str, Any]], Study], document: Mapping[str, Any], path: Path) -> Study:
     try:
         return read(document)
+    except DataError as error:  # of the result of a point
+        raise DataError(error.message, REMEDY, path=path) from None
     except ValueError as error:
         raise DataError(str(error), REMEDY, path=path) from None
 
