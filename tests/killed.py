@@ -274,7 +274,7 @@ def called(
 def torn(case: Case, folder: Path) -> str:
     """Which file under its final name is not whole."""
     from mipfs.errors import MipfsError
-    from mipfs.lab.studies import bench, point_store, reading
+    from mipfs.lab.studies import bench_reading, point_store, reading
     from mipfs.result.state import State
 
     for name in case.final:
@@ -283,7 +283,7 @@ def torn(case: Case, folder: Path) -> str:
             continue
         try:
             if case.name == "bench":
-                bench.load(path)
+                bench_reading.load(path)
             elif name == "r.json":
                 reading.load(path)
             elif point_store.is_store(path):

@@ -142,8 +142,8 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
     from mipfs.cli.options import parse_names, parse_numbers, parse_whole
     from mipfs.errors import UsageError
-    from mipfs.lab.studies.bench import load
     from mipfs.lab.studies.bench_methods import methods
+    from mipfs.lab.studies.bench_reading import load
 
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if "methods" in asked:

@@ -47,7 +47,7 @@ def convert(
     from mipfs.cli.text import show_pairs
     from mipfs.convert import convert as write
     from mipfs.plumbing.signals import heard
-    from mipfs.readers.store import Manifest
+    from mipfs.readers.manifest import Manifest
     from mipfs.report.progress import progress
 
     check_target(json, data_file)

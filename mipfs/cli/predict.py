@@ -44,7 +44,7 @@ def predict(
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.readers import read_new
-    from mipfs.report.visible import visible
+    from mipfs.report.visible import in_cell, visible
     from mipfs.result.prediction import inputs
     from mipfs.result.probability import probabilities
 
@@ -78,6 +78,6 @@ def predict(
         return 0
     names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
     write = csv.writer(sys.stdout, lineterminator="\n")
-    write.writerow(["label", *(names[name] for name in columns)])
-    write.writerows([visible(str(label)), *rest] for label, *rest in zip(labels, *columns.values(), strict=True))
+    write.writerow(["label", *(visible(names[name]) for name in columns)])
+    write.writerows([in_cell(str(label)), *rest] for label, *rest in zip(labels, *columns.values(), strict=True))
     return 0

@@ -74,7 +74,7 @@ def resume(
 
 def _began(file: str) -> tuple[Began, str]:
     """How a run began whose state, or a path whose points, are in a file; the command that keeps such files."""
-    from mipfs.lab.studies import bench, point_store
+    from mipfs.lab.studies import bench_reading, point_store
     from mipfs.result.state import State
 
     if point_store.is_store(file):
@@ -83,7 +83,7 @@ def _began(file: str) -> tuple[Began, str]:
         return State.load(file).began, "solve"
     except DataError as error:
         try:
-            bench.load(file)
+            bench_reading.load(file)
         except DataError:
             raise error from None
     raise UsageError(f"{file} holds a benchmark; `mipfs bench DATA --resume -o {file}` goes on with it")

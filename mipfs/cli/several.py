@@ -95,7 +95,7 @@ def predict_classes(
 ) -> int:
     """Print the class of every row; with scores a table of the values of all classes."""
     from mipfs.cli.output import write_json
-    from mipfs.report.visible import visible
+    from mipfs.report.visible import in_cell, visible
 
     values = found.decision_function(_new(found, data_file, label))
     labels = found.labels_of(values).tolist()
@@ -109,8 +109,8 @@ def predict_classes(
         print("\n".join(visible(str(one)) for one in labels))
         return 0
     write = csv.writer(sys.stdout, lineterminator="\n")
-    write.writerow(["label", *(f"score of {one}" for one in found.classes)])
-    write.writerows([visible(str(one)), *rest] for one, rest in zip(labels, values.tolist(), strict=True))
+    write.writerow(["label", *(visible(f"score of {one}") for one in found.classes)])
+    write.writerows([in_cell(str(one)), *rest] for one, rest in zip(labels, values.tolist(), strict=True))
     return 0
 
 

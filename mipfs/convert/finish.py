@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
-from mipfs.readers.store import FORMAT, RECIPE, VERSION, Manifest, crc
+from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc
+from mipfs.readers.store import RECIPE
 from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import named
 
@@ -106,6 +108,10 @@ def _named(
         return range(int(state["width"])), given, {}
     if state["kind"] == "npz":
         names = position["names"] or given
+        if names is not None and len(names) != int(state["width"]):
+            raise DataError(
+                f"{len(names)} names for {state['width']} features", "give one name per feature", path=source
+            )
         return range(int(state["width"])), None if names is None else [*names], {}
     columns = position["names"]
     words = {
@@ -148,7 +154,7 @@ def _write_block(store: Path, number: int, values: Any, n: int) -> tuple[dict[st
         path = store / f"{number:05d}.{name}.npy"
         save(path, array)
         found[path.name] = _entry(path)
-    return found, float(known.squares.max(initial=0.0))
+    return found, min(float(known.squares.max(initial=0.0)), sys.float_info.max)
 
 
 def _entry(path: Path) -> list[int]:

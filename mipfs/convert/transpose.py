@@ -28,6 +28,7 @@ from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.plumbing.declared import Within, declared, shown
 from mipfs.readers import chunks
+from mipfs.readers.beside import read_names
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, LABEL, WEIGHT
 from mipfs.readers.files import MANIFEST, Width, format_of
@@ -157,7 +158,8 @@ def _read(
     """The first pass: runs in `folder`, and what is known of the samples."""
     label, positive, n_features = options
     sidecar = Sidecar.beside(source)
-    n_features = _features(sidecar, kind, n_features)
+    given = _names(sidecar, kind, source)
+    n_features = _features(given, kind, n_features, source)
     with chunks.unpacked(source) as (stream, hashed):
         size = os.path.getsize(source)
         about = [str(source.resolve()), size, os.stat(source).st_mtime_ns, dtype, label, positive, n_features]
@@ -205,20 +207,32 @@ def _read(
             "kind": kind,
             "width": max(state["width"], n_features or 0),
             "positive": positive if positive is not None else sidecar.positive,
-            "given": sidecar.names,
+            "given": given,
             "stage": "merging",
         }
         save_state(folder, state)
         return state
 
 
-def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None:
+def _names(sidecar: Sidecar, kind: str, source: Path) -> Sequence[str] | None:
+    """The names of the features that stand beside the data: those of the .toml, else the lines of ``names.txt``."""
+    if sidecar.names is not None or kind not in ("svmlight", "npz"):
+        return sidecar.names
+    return read_names(source)
+
+
+def _features(given: Sequence[str] | None, kind: str, n_features: int | None, source: Path) -> int | None:
     """How many features there are, where svmlight leaves that open."""
     if kind != "svmlight":
         if n_features is not None:
             raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
         return None
-    return n_features if sidecar.names is None else len(sidecar.names)
+    if given is None or n_features is None:
+        return n_features if given is None else len(given)
+    if len(given) != n_features:
+        message = f"{len(given)} names are given for the features, but {n_features} features are asked for"
+        raise DataError(message, "make the two agree", path=source)
+    return n_features
 
 
 def _chunks(

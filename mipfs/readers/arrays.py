@@ -6,6 +6,7 @@ import io
 import math
 import tokenize
 import zipfile
+import zlib
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from mipfs.readers.files import opened
 
 _UNREADABLE = (
     *(ValueError, TypeError, KeyError, ArithmeticError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, SyntaxError, tokenize.TokenError),
+    *(zipfile.BadZipFile, zlib.error, EOFError, SyntaxError, tokenize.TokenError),
 )
 """What zipfile and NumPy raise for a damaged or hostile archive (RuntimeError: encrypted, unknown compression)."""
 

@@ -13,9 +13,11 @@ K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import zlib
+import sys
+import tokenize
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,79 +25,19 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
-from mipfs.data.blocked import Blocked, Csc, Floats, Part, Statistics
+from mipfs.data.blocked import Blocked, Csc, Floats, Part, Statistics, summary
 from mipfs.data.instance import Labels
-from mipfs.data.recipe import Filled, Prepared, Recipe
-from mipfs.errors import DataError
-from mipfs.readers.files import MANIFEST
+from mipfs.data.recipe import HOWS, Filled, Prepared, Recipe
+from mipfs.errors import DataError, UsageError
+from mipfs.readers.manifest import AGAIN, Manifest, crc, document
 
-FORMAT = "mipfs column store"
-VERSION = 1
-RECIPE = "recipe.json"
-_AGAIN = "convert the data again, or fetch the store again"
-_PIECE = 1 << 20
-
-
-def crc(path: Path) -> int:
-    """CRC-32 of a file."""
-    found = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            found = zlib.crc32(piece, found)
-    return found
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a store says of itself; fields as in manifest.json."""
-
-    n_samples: int
-    n_features: int
-    nnz: int
-    largest: float
-    dtype: str
-    dense: bool
-    labels: dict[str, Any]
-    label: str | None
-    sha256: str
-    source: dict[str, Any]
-    blocks: list[list[Any]]
-    files: dict[str, list[int]]
-
-    @classmethod
-    def of(cls, path: Path) -> Manifest:
-        """Read and check the manifest of a store.
-
-        Raises
-        ------
-        DataError
-            No manifest of this version, or one that does not hold together.
-        """
-        place = path / MANIFEST
-        try:
-            document = json.loads(place.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", _AGAIN, path=place) from None
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"not a manifest: {error}", _AGAIN, path=place) from None
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise DataError(f"its format is not {FORMAT!r}", "give a folder that `mipfs convert` made", path=place)
-        if document.get("version") != VERSION:
-            raise DataError(f"version {document.get('version')!r}; this reads {VERSION}", _AGAIN, path=place)
-        try:
-            found = cls(**{name: document[name] for name in cls.__dataclass_fields__})
-            ends = [0, *(stop for _, stop, _ in found.blocks)]
-            sound = [start for start, _, most in found.blocks if most >= 0] == ends[:-1] and ends[
-                -1
-            ] == found.n_features > 0
-            sound = sound and found.dtype in ("float32", "float64") and found.labels.keys() == {"negative", "positive"}
-            sizes = [(size, checksum) for size, checksum in found.files.values()]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"not a complete manifest: {error!r}", _AGAIN, path=place) from None
-        if not sound or not all(type(number) is int for pair in sizes for number in pair):
-            raise DataError("the manifest does not hold together", _AGAIN, path=place)
-        return found
+NAMES, RECIPE = "names.json", "recipe.json"
+SAME = 1e-6
+"""How far sums may be from the stored ones, relative: another machine adds in another order, and Σ|x| is a float32."""
+_UNREADABLE = ValueError, TypeError, OSError, EOFError, SyntaxError, ArithmeticError, MemoryError, tokenize.TokenError
+"""What NumPy raises for a file that is no plain array, whatever its header says."""
 
 
 class Files:
@@ -120,24 +62,43 @@ class Files:
             try:
                 found = os.stat(path / name).st_size
             except OSError as error:
-                raise DataError(f"{_named(name)} is missing: {error.strerror}", _AGAIN, path=path) from None
+                raise DataError(f"{_named(name)} is missing: {error.strerror}", AGAIN, path=path) from None
             if found != size:
-                raise DataError(f"{_named(name)} has {found} bytes, not {size}", _AGAIN, path=path)
+                raise DataError(f"{_named(name)} has {found} bytes, not {size}", AGAIN, path=path)
 
-    def array(self, name: str, shape: tuple[int, ...] | None = None) -> Any:
-        """The mapped array of a file, once its checksum was found right."""
+    def check(self, name: str) -> Path:
+        """The path of a file whose checksum is right.
+
+        Raises
+        ------
+        DataError
+            It is not in the manifest, or another file than the one that was written.
+        """
         if name not in self.manifest.files:
-            raise DataError(f"{_named(name)} is not in the manifest", _AGAIN, path=self.path)
+            raise DataError(f"{_named(name)} is not in the manifest", AGAIN, path=self.path)
         if name not in self._sound:
             if crc(self.path / name) != self.manifest.files[name][1]:
-                raise DataError(f"{_named(name)} is damaged: its checksum is wrong", _AGAIN, path=self.path)
+                raise DataError(f"{_named(name)} is damaged: its checksum is wrong", AGAIN, path=self.path)
             self._sound.add(name)
+        return self.path / name
+
+    def array(self, name: str, dtype: str, shape: tuple[int, ...] | None = None) -> Any:
+        """The mapped array of a file, once its checksum was found right; of that type, and of one dimension or `shape`.
+
+        Raises
+        ------
+        DataError
+        """
+        place = self.check(name)
         try:
-            found = np.load(self.path / name, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-        except (ValueError, OSError, EOFError) as error:
-            raise DataError(f"{_named(name)} is damaged: {error}", _AGAIN, path=self.path) from None
-        if shape is not None and found.shape != shape:
-            raise DataError(f"{_named(name)} has shape {found.shape}, not {shape}", _AGAIN, path=self.path)
+            found = npy.open_memmap(place, mode="r").view(np.ndarray)
+        except _UNREADABLE as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(f"{_named(name)} is damaged: {reason}", AGAIN, path=self.path) from None
+        if found.ndim != 1 if shape is None else found.shape != shape:
+            raise DataError(f"{_named(name)} has shape {found.shape}, not {shape or '(k,)'}", AGAIN, path=self.path)
+        if found.dtype not in map(np.dtype, dtype.split()):
+            raise DataError(f"{_named(name)} holds {found.dtype}, not {dtype}", AGAIN, path=self.path)
         return found
 
 
@@ -163,30 +124,41 @@ class FilePart(Part):
         super().__init__(start, stop, files.manifest.n_samples)
         self._files = files
         self.number = number
-        self._most = float(most)
+        self._most = float(most) if most < sys.float_info.max else math.inf  # as JSON has it
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is mapped: whoever gets it maps anew."""
         return {name: value for name, value in self.__dict__.items() if name not in ("values", "sums", "statistics")}
 
-    def _array(self, name: str, *shape: int) -> Any:
-        return self._files.array(f"{self.number:05d}.{name}.npy", shape or None)
+    def _array(self, name: str, dtype: str, *shape: int) -> Any:
+        return self._files.array(f"{self.number:05d}.{name}.npy", dtype, shape or None)
+
+    def _broken(self, why: str) -> DataError:
+        return DataError(f"block {self.number} does not hold together: {why}", AGAIN, path=self._files.path)
 
     @cached_property
     def values(self) -> Csc | Floats:
-        """The stored values."""
-        if self._files.manifest.dense:
-            return cast(Floats, self._array("data", self.n, self.width))
-        data, indptr = self._array("data"), self._array("indptr", self.width + 1)
-        indices = self._array("indices", *data.shape)
-        if indptr[0] != 0 or indptr[-1] != data.size:
-            raise DataError(f"block {self.number} does not hold together", _AGAIN, path=self._files.path)
+        """The stored values: no number is missing, and no index leads out of the block."""
+        manifest = self._files.manifest
+        if manifest.dense:
+            full = cast(Floats, self._array("data", manifest.dtype, self.n, self.width))
+            if not np.isfinite(full).all():
+                raise self._broken("a value is not finite")
+            return full
+        data, indptr = self._array("data", manifest.dtype), self._array("indptr", "int32 int64", self.width + 1)
+        indices = self._array("indices", "int32 int64", *data.shape)
+        if indptr[0] != 0 or indptr[-1] != data.size or np.any(indptr[1:] < indptr[:-1]):
+            raise self._broken("its columns do not follow one another")
+        if data.size and not (indices.min() >= 0 and indices.max() < self.n):
+            raise self._broken("an index leads out of it")
+        if not np.isfinite(data).all():
+            raise self._broken("a value is not finite")
         return Csc(data, indices, indptr)
 
     @cached_property
     def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
-        return cast(npt.NDArray[np.float32], self._array("sums", self.width))
+        return cast(npt.NDArray[np.float32], self._array("sums", "float32", self.width))
 
     @property
     def most(self) -> float:
@@ -196,7 +168,7 @@ class FilePart(Part):
     @cached_property
     def statistics(self) -> Statistics:
         """What is known of the columns."""
-        return Statistics(*self._array("statistics", 4, self.width))
+        return Statistics(*self._array("statistics", "float64", 4, self.width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,39 +213,58 @@ def open_store(path: Path) -> Store:
     X = Blocked(
         manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
     )
-    names: list[str] | None = None
-    groups: dict[str, tuple[str, ...]] = {}
-    if "names.json" in manifest.files:
-        if crc(path / "names.json") != manifest.files["names.json"][1]:
-            raise DataError("names.json is damaged: its checksum is wrong", _AGAIN, path=path)
-        document = json.loads((path / "names.json").read_text(encoding="utf-8"))
-        names = document["names"]
-        groups = {name: tuple(members) for name, members in document["groups"].items()}
+    names, groups = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {})
     optional = {
-        name: files.array(f"{name}.npy", n) if f"{name}.npy" in manifest.files else None
-        for name in ("bags", "sample_weight")
+        name: files.array(f"{name}.npy", dtype, n) if f"{name}.npy" in manifest.files else None
+        for name, dtype in (("bags", "int64"), ("sample_weight", "float64"))
     }
+    prepared = _prepared(files) if RECIPE in manifest.files else None
+    y = files.array("y.npy", "float64", n)
+    if not np.all(np.abs(y) == 1.0) or not -n[0] < float(y.sum()) < n[0]:
+        raise DataError("y.npy does not hold signs of two classes", AGAIN, path=path)
     labels = Labels(**manifest.labels)
-    prepared = _prepared(path) if RECIPE in manifest.files else None
-    y = files.array("y.npy", n)
     return Store(X, y, labels, names, groups, label=manifest.label, prepared=prepared, **optional)
 
 
-def _prepared(path: Path) -> Prepared:
-    """What was done to the table that the store was made of; `open_store` says whether it is in the manifest."""
-    place = path / RECIPE
-    if crc(place) != Manifest.of(path).files[RECIPE][1]:
-        raise DataError(f"{RECIPE} is damaged: its checksum is wrong", _AGAIN, path=path)
-    stated = json.loads(place.read_text(encoding="utf-8"))
-    filled = tuple(
-        Filled(one["name"], one["how"], one["value"], np.array(one["rows"], dtype=np.int64), tuple(one["features"]))
-        for one in stated["filled"]
-    )
-    return Prepared(Recipe.of_document(stated["recipe"]), filled)
+def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """The names of the features, and those that the words of a column have become."""
+    place = files.check(NAMES)
+    stated = document(place, "names")
+    try:
+        names, groups = stated["names"], {name: tuple(members) for name, members in stated["groups"].items()}
+    except (KeyError, TypeError, AttributeError):
+        names, groups = None, {}
+    known = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+    if not len(known) == p == len(names or ()) or not all(known.issuperset(members) for members in groups.values()):
+        raise DataError("not a name for every feature, and groups of these", AGAIN, path=place)
+    return names, groups
+
+
+def _prepared(files: Files) -> Prepared:
+    """What was done to the table that the store was made of."""
+    place = files.check(RECIPE)
+    stated = document(place, "a recipe")
+    try:
+        filled = tuple(_filled(one, files.manifest.n_samples) for one in stated["filled"])
+        return Prepared(Recipe.of_document(stated["recipe"]), filled)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, UsageError) as error:
+        raise DataError(f"not a recipe: {error}", AGAIN, path=place) from None
+
+
+def _filled(one: Mapping[str, Any], n: int) -> Filled:
+    """A column whose missing values were filled in."""
+    name, how, value, rows, features = (one[key] for key in ("name", "how", "value", "rows", "features"))
+    rows = np.array(rows, dtype=np.int64).reshape(-1)
+    texts = isinstance(features, list) and all(isinstance(text, str) for text in (name, *features))
+    if not texts or how not in HOWS or type(value) not in (str, int, float):
+        raise ValueError(f"a column {name!r} that is filled in by {how!r}")
+    if rows.size and not (rows.min() >= 0 and rows.max() < n):
+        raise ValueError(f"rows of {name!r} that are not there")
+    return Filled(name, how, value, rows, tuple(features))
 
 
 def check(path: Path) -> str:
-    """Read all of a store: every checksum, and the digest of the values, which is recomputed.
+    """Read all of a store: every checksum, and what is said of the values, which is recomputed.
 
     Raises
     ------
@@ -284,9 +275,26 @@ def check(path: Path) -> str:
 
     store = open_store(path)
     digest = Digest(store.X.shape)
-    for part in store.X.parts:
+    for k, part in enumerate(store.X.parts):
         digest.add(part.whole())
-        _ = part.sums, part.statistics
+        if not _is_so(part):
+            raise DataError(f"what it says of the columns of block {k} is not so", AGAIN, path=path)
     if digest.hexdigest() != store.X.sha256:
-        raise DataError("the values are not those that the manifest is about", _AGAIN, path=path)
+        raise DataError("the values are not those that the manifest is about", AGAIN, path=path)
     return store.X.sha256
+
+
+def _is_so(part: Part) -> bool:
+    """Whether sums and statistics of a part are those of its values, up to the rounding of another machine."""
+    sums, found = summary(part.values, part.n)
+    told = part.statistics
+    size = np.sqrt(found.squares / part.n)
+    same = all(
+        np.allclose(one, other, rtol=SAME, atol=0.0, equal_nan=True)
+        for one, other in ((told.squares, found.squares), (told.norm, found.norm), (part.sums, sums))
+    )
+    close = all(
+        bool(np.all((np.abs(one - other) <= SAME * size) | (one == other)))
+        for one, other in ((told.shift, found.shift), (told.spread, found.spread))
+    )
+    return same and close and part.most >= (1.0 - SAME) * found.squares.max(initial=0.0)

@@ -20,6 +20,11 @@ OUTSIDE = re.compile("[^\n\x20-\x7e]")
 """What may have to be written out in a JSON text, where line ends stand between strings only."""
 
 
+FORMULA = "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"
+"""With what a cell begins that a spreadsheet computes; the last four are full-width, which some take for the others."""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
 def visible(text: str) -> str:
     r"""The text with every such character as Python writes it, ``\x1b`` or ``\u202e``."""
     return text if text.isprintable() else "".join(map(_one, text))
@@ -33,6 +38,18 @@ def in_one_line(text: str) -> str:
 def escaped(text: str) -> str:
     """The visible text with what HTML reserves escaped."""
     return html.escape(visible(text))
+
+
+def in_cell(value: Any) -> Any:
+    """What stands for a value in a cell of CSV: a text that a spreadsheet would take for a formula gets a quote before
+    it, which the spreadsheet does not show, and one with a character that is obeyed has it written out.
+
+    A number is none, though it may begin with a sign.
+    """
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.lstrip().startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 
 def in_json(text: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import CertificateWarning, DataError, UsageError
-from mipfs.plumbing import output_file
+from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.declared import Within, declared
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
@@ -356,7 +356,7 @@ class Result(Judged, Plotted, HasCuts):
         """
         remedy = "give a file written by `mipfs solve --json`"
         try:
-            document = result_json.parsed(text)
+            document = strict_json.parsed(text)
         except ValueError as error:
             line = error.lineno if isinstance(error, json.JSONDecodeError) else None
             raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None

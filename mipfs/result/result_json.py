@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,9 +15,6 @@ from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
-
-MOST_DEPTH = 40
-"""Nesting of a document: ours has six levels."""
 
 
 def read(path: str | Path) -> str:
@@ -50,22 +46,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def parsed(text: str) -> Any:
-    """The document that stands in a text, with numbers that floating point carries and strings that can be written.
-
-    Raises
-    ------
-    ValueError
-        No JSON, or JSON beyond that.
-    """
-    try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    _check(document, MOST_DEPTH)
-    return document
 
 
 def fields(document: Any, schema: int) -> dict[str, Any]:
@@ -313,41 +293,6 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
 """The fields of schema 1, and what reads each."""
 LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings", "calibration")
 """Fields that are not in every JSON of schema 1."""
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:30]} is beyond floating point")
-    return value
-
-
-def _int(text: str) -> int:
-    if len(text) > 310 or abs(int(text)) > sys.float_info.max:
-        raise ValueError(f"a number of {len(text)} digits is beyond floating point")
-    return int(text)
-
-
-def _check(value: Any, depth: int) -> None:
-    """Refuse what is nested too deeply, and strings that are half of a character."""
-    if depth == 0:
-        raise ValueError("it is nested too deeply")
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"{value[:30]!r} holds half of a character") from None
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            _check(name, depth - 1)
-            _check(item, depth - 1)
-    elif isinstance(value, list):
-        for item in value:
-            _check(item, depth - 1)
 
 
 def _short(value: Any) -> str:

@@ -390,3 +390,17 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     capsys.readouterr()
     assert main(["verify", result, store]) == 2
     assert "block 0 (00000.data.npy) is damaged" in capsys.readouterr().err
+
+
+def test_names_beside_the_data_are_those_of_the_store(tmp_path: Path) -> None:
+    (tmp_path / "d.svm").write_text("+1 1:1 2:0.5\n-1 1:-1 2:2\n")
+    np.savez(tmp_path / "e.npz", X=np.eye(2), y=np.array([1, -1]))
+    (tmp_path / "names.txt").write_text("age\nprice, net\n")
+    for name in ("d.svm", "e.npz"):
+        data, again = mipfs.read(tmp_path / name), mipfs.read(convert(tmp_path / name, tmp_path / f"{name}.store"))
+        assert tuple(again.feature_names) == tuple(data.feature_names) == ("age", "price, net")
+        assert again.sha256 == data.sha256
+    for name, options in (("d.svm", {"n_features": 3}), ("e.npz", {})):
+        (tmp_path / "names.txt").write_text("age\nprice, net\n" if options else "age\n")
+        with pytest.raises(DataError, match="names"):
+            convert(tmp_path / name, tmp_path / "other.store", **options)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import stacked, unstacked
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing import strict_json
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
@@ -197,7 +198,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
     """What a file holds, where it is of more than two classes; None otherwise, or where it cannot be read."""
     path = Path(path)
     try:
-        document = result_json.parsed(result_json.read(path))
+        document = strict_json.parsed(result_json.read(path))
     except (DataError, ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or document.get("kind") != KIND:

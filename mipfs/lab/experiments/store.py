@@ -14,7 +14,9 @@ from typing import Any
 
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.experiments.study import Row, Unit
+from mipfs.plumbing import strict_json
 from mipfs.plumbing.about import machine, versions
+from mipfs.report.visible import in_cell
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
 DIGITS = 10
@@ -46,12 +48,12 @@ class Store:
         found: dict[str, Line] = {}
         if not self.path.is_file():
             return found
-        for number, text in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, text in enumerate(self.path.read_bytes().split(b"\n"), 1):
             try:
-                line = json.loads(text)
+                line = strict_json.parsed(text.decode("utf-8"))
             except ValueError:
                 continue  # torn by a kill
-            if not (isinstance(line, dict) and {"unit", "rows", "cpu_seconds", "machine", "versions"} <= line.keys()):
+            if not _is_line(line):
                 raise DataError("is no line of a study", "remove it", path=self.path, line=number)
             if line.get("study", self.study) != self.study:
                 remedy = "give each study a folder of its own"
@@ -78,20 +80,28 @@ class Store:
         return line
 
 
+def _is_line(line: Any) -> bool:
+    """Whether a line has the fields of one, each of its kind."""
+    kinds: dict[str, Any] = {"unit": str, "rows": list, "cpu_seconds": (int, float), "machine": dict, "versions": dict}
+    if not isinstance(line, dict) or not all(isinstance(line.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return all(isinstance(row, dict) for row in line["rows"])
+
+
 def as_csv(rows: Sequence[Row]) -> str:
     """The rows as CSV; a column for every name that some row has, in the order in which they come."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(in_cell, names))
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, list):
-        return " ".join(map(str, value))
-    return "" if value is None else value
+        value = " ".join(map(str, value))
+    return "" if value is None else in_cell(value)
 
 
 def plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from mipfs.errors import DataError
 from mipfs.lab.scorecard.card import SCHEMA, Scorecard
 from mipfs.lab.scorecard.columns import Column
+from mipfs.plumbing import strict_json
 from mipfs.plumbing.declared import declared
 from mipfs.result import result_json
 from mipfs.result.result import Result, Status, StopReason
@@ -54,7 +55,7 @@ def read_scorecard(path: str | Path) -> Scorecard:
 def card_or_none(path: str | Path) -> Scorecard | None:
     """The scorecard in a file; None where it holds something else, or nothing that can be read."""
     try:
-        document = result_json.parsed(result_json.read(path))
+        document = strict_json.parsed(result_json.read(path))
     except (DataError, ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or document.get("kind") != "scorecard":

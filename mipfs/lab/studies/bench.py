@@ -19,6 +19,7 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.bench_methods import ACCURACY
+from mipfs.lab.studies.bench_reading import KIND, SCHEMA, load
 from mipfs.lab.studies.bench_rows import Row, rows_of
 from mipfs.lab.studies.bench_setting import C_DEFAULT, Setting, Unit, compared
 from mipfs.lab.studies.bench_unit import Record
@@ -28,9 +29,6 @@ from mipfs.plumbing.declared import Count, Seed, declared, shown
 from mipfs.plumbing.signals import heard
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import in_json
-
-SCHEMA = 1
-KIND = "bench"
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,28 +237,6 @@ def unit_of(record: Mapping[str, Any]) -> Unit:
     return Unit(record["method"], record["M"], record["fold"])
 
 
-def load(path: str | Path) -> tuple[Setting, tuple[Record, ...], bool]:
-    """Setting and records of a saved benchmark, and whether it was complete.
-
-    Raises
-    ------
-    DataError
-        No such file, or no benchmark.
-    """
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA or document["kind"] != KIND:
-            raise ValueError("another kind of document")
-        records = tuple(document["records"])
-        for record in records:
-            unit_of(record), record["status"]
-        return Setting.from_document(document["params"]), records, bool(document["complete"])
-    except OSError as error:
-        raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
-    except (ValueError, KeyError, TypeError, UsageError) as error:
-        raise DataError(f"is no benchmark ({error})", "give what `mipfs bench -o FILE` wrote", path=path) from None
-
-
 def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tuple[Record, ...]:
     """The records of a saved benchmark, to go on with; none where there is no such file.
 
@@ -277,7 +253,7 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     """
     if not os.path.exists(path):
         return ()
-    theirs, records, _ = load(path)
+    theirs, records, _ = load(path, data.n_features)
     Setting.of(compared(data), **asked).check_shared(theirs, str(path))
     return records
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.errors import CheckpointWarning, DataError, UsageError
-from mipfs.plumbing import output_file
+from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.digest import digest
 from mipfs.problem import Problem
 from mipfs.result import result_json
@@ -192,7 +192,7 @@ def _parsed(text: bytes) -> Mapping[str, Any] | None:
     if not space or said != digest([body]).encode():
         return None
     try:
-        line = result_json.parsed(body.decode("utf-8"))
+        line = strict_json.parsed(body.decode("utf-8"))
     except ValueError:
         return None
     return line if isinstance(line, dict) else None

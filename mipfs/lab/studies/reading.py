@@ -12,9 +12,9 @@ from mipfs.errors import DataError
 from mipfs.lab.studies.ladder import Comparison, Rung
 from mipfs.lab.studies.point_files import certified
 from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.plumbing import strict_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
-from mipfs.result import result_json
 from mipfs.result.result import SCHEMA, Result
 
 Study = Result | SolutionPath | Comparison
@@ -62,7 +62,7 @@ def _study(path: Path) -> Study:
         content = stream.read()
     try:
         text = content.decode("utf-8")
-        document = result_json.parsed(text)
+        document = strict_json.parsed(text)
     except UnicodeDecodeError:
         raise DataError("not a text file", REMEDY, path=path) from None
     except ValueError as error:
@@ -86,6 +86,8 @@ def loaded(path: str | Path, kind: type[Kind]) -> Kind:
 def _read(read: Callable[[Mapping[str, Any]], Study], document: Mapping[str, Any], path: Path) -> Study:
     try:
         return read(document)
+    except DataError as error:  # of the result of a point
+        raise DataError(error.message, REMEDY, path=path) from None
     except ValueError as error:
         raise DataError(str(error), REMEDY, path=path) from None
 

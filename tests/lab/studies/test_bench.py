@@ -28,7 +28,8 @@ from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.lab.studies import bench_methods, bench_unit, bench_work
-from mipfs.lab.studies.bench import check_no_benchmark, load, records_of
+from mipfs.lab.studies.bench import check_no_benchmark, records_of
+from mipfs.lab.studies.bench_reading import load
 from mipfs.lab.studies.bench_unit import seed_of
 from mipfs.lab.studies.folds import fold
 from mipfs.lab.studies.stability import stability

@@ -1,0 +1,305 @@
+"""Command lines over mutated files: `python -m tests.fuzz --commands 1000`.
+
+Each is a process of its own, nine of ten forked from one that has loaded the package, every tenth begun as a user
+would. Its exit code is one of the contract, what went wrong is one line on standard error, nothing that a terminal or
+a browser obeys is in its output, and no half-written file stays. What `mipfs solve` finds, `mipfs verify` accepts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import mutations
+from tests.fuzz import MOST_MEMORY, PATIENCE, another, keep, written
+from tests.fuzz_targets import DATA_NAMES, TARGETS, Files, kept
+
+ROOT = Path(__file__).resolve().parents[1]
+WALL = 240.0
+"""Seconds after which a command hangs, though it takes none of the processor's."""
+EXECUTED = 10
+"""Every such command is begun as a user would."""
+ODD_ARGUMENT = 0.15
+"""How often an argument is mutated too."""
+REJECTED = 1
+CODES = 0, 2, 3, 4
+LIMITED = ("--time-limit", "2", "--gap", "1e-3")
+BAD_PAGE = re.compile(r"<script>alert|<img src=x|<b>", re.IGNORECASE)
+Args = tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    """What a command did: exit code (negative: killed by that signal), output, errors, seconds of the processor."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+def _data(files: Files) -> str:
+    """The data file of a folder."""
+    if any(name.startswith("s/") for name in files):
+        return "s"
+    found = next((name for name in DATA_NAMES if name in files), None)
+    return found or next(name for name in ("table.csv", "words.csv", "sparse.svm") if name in files)
+
+
+def on_data(r: random.Random, files: Files) -> Args:
+    """A command that reads a data file."""
+    data = _data(files)
+    solve = ("solve", "fsp-m", data, "-p", "M=1", "-p", "C=1", "--json", "r.json", *LIMITED)
+    return r.choice(
+        (
+            solve,
+            (*solve, "--report", "r.html"),
+            (*solve, "--scale", "standard"),
+            (*solve, "-p", "loss=squared-hinge"),
+            ("path", data, "--M", "1:2", "-p", "C=1", "--json", "r.json", *LIMITED),
+            ("convert", data, "new.store"),
+            ("compare", data, "-p", "M=1", "-p", "C=1", "--json", "r.json", "--time-limit", "2"),
+            ("bench", data, "--methods", "information-gain", "--M", "1", "--folds", "2", "--C", "1", "-o", "b.json"),
+            ("stability", data, "--M", "1", "--C", "1", "--draws", "2"),
+            ("sketch", data, "--method", "uniform", "-r", "2"),
+        )
+    )
+
+
+def on_rows(r: random.Random, files: Files) -> Args:
+    """A solve that obeys rows."""
+    return (
+        "solve",
+        "fsp-m",
+        "table.csv",
+        "-p",
+        "M=2",
+        "-p",
+        "C=1",
+        "--subject-to",
+        "rows.lp",
+        "--json",
+        "r.json",
+        *LIMITED,
+    )
+
+
+def on_result(r: random.Random, files: Files) -> Args:
+    """A command that reads a result."""
+    data = _data(files)
+    return r.choice(
+        (
+            ("verify", "r.json", data),
+            ("verify", "r.json", data),
+            ("predict", "r.json", data),
+            ("evaluate", "r.json", data),
+            ("predict", "r.json", data, "--scores"),
+            ("report", "r.json", "-o", "p.html"),
+            ("report", "r.json", "-o", "p.html"),
+            ("refit", "r.json", data, "--C", "1", "--json", "new.json"),
+            ("scorecard", "r.json", data, "--time-limit", "2"),
+            ("verify", "r.json", data, "--json", "-"),
+        )
+    )
+
+
+def on_study(r: random.Random, files: Files) -> Args:
+    """A command that reads a path or a ladder."""
+    return r.choice(
+        (
+            ("report", "r.json", "-o", "p.html"),
+            ("predict", "r.json#M=2", "table.csv"),
+            ("verify", "r.json#M=2", "table.csv"),
+            ("predict", "r.json#best", "table.csv"),
+            ("evaluate", "r.json#best", "table.csv"),
+        )
+    )
+
+
+ON: Mapping[str, Callable[[random.Random, Files], Args]] = {
+    **dict.fromkeys(("svmlight", "csv", "toml", "npz", "parquet", "store"), on_data),
+    "lp": on_rows,
+    "result": on_result,
+    "certificate": on_result,
+    "study": on_study,
+    "bench": lambda r, files: ("bench", "words.csv", "--resume", "-o", "b.json", "--time-limit", "1"),
+    "classes": lambda r, files: r.choice((
+        ("predict", "r.json", "d.csv", "--scores"), ("verify", "r.json", "d.csv"), ("evaluate", "r.json", "d.csv"),
+    )),
+    "card": lambda r, files: ("predict", "c.json", "table.csv", "--scores"),
+    "checkpoint": lambda r, files: r.choice((
+        ("solve", "fsp-m", "sparse.svm", "-p", "M=3", "-p", "C=1", "--resume", "s.npz", *LIMITED), ("resume", "s.npz"),
+    )),
+    "points": lambda r, files: r.choice((
+        ("path", "table.csv", "--M", "1:2", "-p", "C=1", "--scale", "standard", "--resume", "p.points", *LIMITED),
+        ("resume", "p.points"),
+    )),
+}  # fmt: skip
+"""The commands of every target."""
+BESIDE: Mapping[str, Files] = {
+    "lp": kept("table.csv", "table.toml"),
+    "study": kept("table.csv", "table.toml"),
+    "bench": kept("words.csv"),
+    "card": kept("table.csv", "table.toml"),
+    "points": kept("table.csv", "table.toml"),
+}
+"""What a target's own folder lacks."""
+
+
+def forked(args: Sequence[str], folder: Path) -> Outcome:
+    """A command in a process that is forked from this one."""
+    from mipfs.cli import main
+
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            os.setsid()
+            os.chdir(folder)
+            for number, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            sys.stdout, sys.stderr = (
+                os.fdopen(number, "w", closefd=False, encoding="utf-8", errors="surrogateescape") for number in (1, 2)
+            )
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            most = pages * resource.getpagesize() + MOST_MEMORY
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+            code = main(list(args))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    code = _awaited(child)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = [Path(f"{folder}.{name}").read_bytes().decode("utf-8", "replace") for name in ("out", "err")]
+    return Outcome(code, *said, used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime)
+
+
+def _awaited(child: int) -> int:
+    """The exit code of a child; it is killed with all that it began where it does not end."""
+    ends = time.monotonic() + WALL
+    while time.monotonic() < ends:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return -signal.SIGKILL
+
+
+def executed(args: Sequence[str], folder: Path) -> Outcome:
+    """A command as a user begins it."""
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "mipfs", *args], cwd=folder, capture_output=True, timeout=WALL, check=False,
+            stdin=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Outcome(-signal.SIGKILL, "", "", WALL)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = [stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr)]
+    return Outcome(done.returncode, *said, used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime)
+
+
+def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
+    """What is wrong with how a command ended; "" for nothing."""
+    code, err = outcome.code, outcome.err
+    errors = [line for line in err.splitlines() if not line.startswith("mipfs: warning: ")]
+    if "Traceback" in err or "internal error" in err:
+        return f"internal error: {err.strip()[-300:]}"
+    if code not in CODES and not (code == REJECTED and args[0] == "verify" and "rejected" in err):
+        return f"exit code {code}: {err.strip()[-300:]}"
+    if "not enough memory" in err:
+        return f"memory: {err.strip()[-300:]}"
+    if code and len(errors) != 1:
+        return f"exit code {code} with {len(errors)} lines on standard error: {err[:300]!r}"
+    if not code and errors:
+        return f"exit code 0, but it said {errors[0][:200]!r}"
+    if outcome.seconds > PATIENCE:
+        return f"{outcome.seconds:.0f} s of the processor"
+    obeyed = [one for one in outcome.out + err if not one.isprintable() and one != "\n"]
+    if obeyed:
+        return f"a terminal would obey {obeyed[0]!r}"
+    pages = [path.name for path in folder.glob("*.html") if BAD_PAGE.search(path.read_text("utf-8"))]
+    if pages:
+        return f"a browser would obey {pages[0]}"
+    left = [path.name for path in folder.iterdir() if path.name.endswith((".part", ".kept"))]
+    return f"left behind: {left}" if left else ""
+
+
+def judged(args: Args, files: Files, folder: Path, run: Callable[[Sequence[str], Path], Outcome]) -> tuple[int, str]:
+    """Run a command over files; its exit code, and what is wrong."""
+    written(files, folder)
+    outcome = run(args, folder)
+    if outcome.seconds > PATIENCE and outcome.code in CODES:  # the first of its kind, which compiles
+        written(files, folder)
+        outcome = run(args, folder)
+    said = wrong(args, outcome, folder)
+    if not said and outcome.code == 0 and args[0] == "solve" and "--json" in args and (folder / "r.json").exists():
+        check = ("verify", "r.json", args[2], *(("--subject-to", "rows.lp") if "--subject-to" in args else ()))
+        again = run(check, folder)
+        said = wrong(check, again, folder)
+        if not said and again.code and "nothing to verify" not in again.err:
+            said = f"solved, but verify has exit code {again.code}: {again.err.strip()[:300]}"
+    return outcome.code, said
+
+
+def command(r: random.Random) -> tuple[str, str, Args, Files]:
+    """Target, seed, command line and files of a draw."""
+    names = [name for name in ON for _ in range(TARGETS[name].weight)]
+    name = r.choice(names)
+    seed, files = another(TARGETS[name], r, [])
+    files = {**BESIDE.get(name, {}), **files}
+    args = ON[name](r, files)
+    if r.random() < ODD_ARGUMENT:
+        k = r.randrange(1, len(args))
+        odd = mutations.mutated(r, "x.txt", os.fsencode(args[k]))[:1000].replace(b"\0", b"")
+        args = (*args[:k], os.fsdecode(odd), *args[k + 1 :])
+    return name, seed, args, files
+
+
+def campaign(commands: int, seed: int, corpus: Path | None = None, say: Callable[[str], object] = print) -> list[str]:
+    """Run command lines; what went wrong."""
+    faults: list[str] = []
+    counts: dict[str, Counter[str]] = {}
+    with tempfile.TemporaryDirectory() as home:
+        for number in range(commands):
+            r = random.Random(f"command {seed} {number}")
+            name, start, args, files = command(r)
+            code, said = judged(args, files, Path(home) / "input", forked if (number + 1) % EXECUTED else executed)
+            counts.setdefault(args[0], Counter()).update({"commands": 1, f"exit {code}": 1, "wrong": bool(said)})
+            if said:
+                own = {file: content for file, content in files.items() if file not in BESIDE.get(name, {})}
+                place = "" if corpus is None else f", kept as {keep(corpus, name, start, own).name}"
+                shown = " ".join(arg if len(arg) < 60 else f"{arg[:60]!r}..." for arg in args)
+                faults.append(f"command {number} of seed {seed}, {name} from {start}{place}: mipfs {shown!r}: {said}")
+                say(faults[-1])
+    heads = [
+        "commands",
+        *sorted({head for count in counts.values() for head in count if head.startswith("exit")}),
+        "wrong",
+    ]
+    say(f"{'':12}" + "".join(f"{head:>10}" for head in heads))
+    total = Counter[str]()
+    for name, count in sorted(counts.items()):
+        total.update(count)
+        say(f"{name[:11]:12}" + "".join(f"{count[head] or '.':>10}" for head in heads))
+    say(f"{'all':12}" + "".join(f"{total[head] or '.':>10}" for head in heads))
+    return faults
