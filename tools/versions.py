@@ -33,18 +33,23 @@ EXTRAS = ("scip", "parquet", "plot", "dask")
 TOOLS = re.compile(r"(pandas|hypothesis|pytest(-\w+)?)>=")
 """Of what developers install: what tests import. The others check text, which does not depend on versions here."""
 TESTS = [
-    "tests/solvers",
-    "tests/test_exactness.py",
-    "tests/kernels",
-    "tests/formulation",
-    "tests/models",
-    "tests/kept_results",
-    "tests/readers",
-    "tests/estimators/test_check_estimator.py",
-    "tests/drivers/test_monolithic.py",
+    "tests/solvers/test_cones.py",
+    "tests/solvers/test_highs_statuses.py",
+    "tests/formulation/test_pyomo_rows.py",
+    "tests/formulation/test_conic.py",
+    "tests/models/test_cvxpy_method.py",
+    "tests/models/test_pyomo_solver.py",
+    "tests/kernels/test_bound.py",
+    "tests/kernels/test_columns.py",
+    "tests/readers/test_frames.py",
+    "tests/readers/test_parquet.py",
+    "tests/readers/test_npz.py",
+    "tests/estimators/test_fsp.py",
     "tests/drivers/test_conic_driver.py",
+    "tests/drivers/test_monolithic.py",
     "tests/cli/test_cli_solve.py",
     "tests/report/test_plots.py",
+    "tests/kept_results",
     "tests/test_pickle.py",
 ]
 """What meets every dependency at its edge: each solver, both modelling languages, readers, plots, scikit-learn."""
