@@ -10,7 +10,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python
+CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python
 
 # Bytecode is kept, whatever the shell says: hundreds of tests start a process, and pytest rewrites every test file.
 export PYTHONDONTWRITEBYTECODE :=

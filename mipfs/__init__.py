@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mipfs.result.result import Record, Result, Status, StopReason
     from mipfs.result.sidecar import verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdditiveFGMClassifier",

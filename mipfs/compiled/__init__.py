@@ -169,10 +169,14 @@ class Cache(caching._Cache):
             self._lock = open(folder / f"{self._base()}.lock", "wb")  # noqa: SIM115
         end = time.monotonic() + PATIENCE_SECONDS
         while self._lock is not None and time.monotonic() < end:
-            with suppress(BlockingIOError):
+            try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(POLL_SECONDS)
+            except OSError:  # a file system that knows no locks
                 return
-            time.sleep(POLL_SECONDS)
+            else:
+                return
 
     def _release(self) -> None:
         if self._lock is not None:

@@ -95,8 +95,8 @@ def convert(
         raise DataError("this is a folder", "give a data file", path=source)
     kind = format_of(source)
     folder = place.with_name(place.name + ".unfinished")
-    done, begun, made = (os.path.exists(path) for path in (place / MANIFEST, folder, folder / "store"))
-    if done and begun and not made:
+    done, begun, is_half = (os.path.exists(path) for path in (place / MANIFEST, folder, folder / "store"))
+    if done and begun and not is_half:
         shutil.rmtree(folder)  # it was killed after the last step
         return place
     if os.path.lexists(place):
@@ -106,7 +106,10 @@ def convert(
             source, kind, {"drop": drop, "use": use, "impute": impute, "types": types}, words, label, memory * MB
         )
         state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _silent)
-        return finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
+        made = finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
+    # What was open until now: Windows removes no such file, and the folder that held it was left.
+    shutil.rmtree(folder, ignore_errors=True)
+    return made
 
 
 def _asked(
@@ -138,8 +141,10 @@ def _alone(folder: Path, place: Path) -> Iterator[None]:
 
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise UsageError(f"{place}: another process is writing it; wait for that one") from None
+            except OSError:  # a file system that knows no locks
+                pass
         yield
     finally:
         os.close(handle)

@@ -27,7 +27,7 @@ from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
 from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
-from mipfs.inner import boolean
+from mipfs.inner import boolean, tall
 from mipfs.inner.boolean_node import NEGLIGIBLE_SIGMA
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of
@@ -174,7 +174,9 @@ def _planted(
         value = root.value
     if carried:
         solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
-        relaxed = solver.solve(*selection.sigma_bounds(), tol)
+        low, high = selection.sigma_bounds()
+        solver.known = tall.known(solver, high)
+        relaxed = solver.solve(low, high, tol)
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start

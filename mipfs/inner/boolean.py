@@ -67,6 +67,24 @@ class Solved:
     solved: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A classifier that is known before.
+
+    Attributes
+    ----------
+    alpha : its dual vector, of the kinds of samples, in units of the largest weight
+    ids, owner : (k,) columns, and the atoms that they are of
+    w, b : weights (k,) of the scaled data, intercept on the centred columns
+    """
+
+    alpha: Array
+    ids: Integers
+    owner: Integers
+    w: Array
+    b: float
+
+
 def carries(problem: Problem) -> bool:
     """Whether the loss is a sum over the samples."""
     return bool(get_loss(problem.loss).pointwise)
@@ -81,6 +99,10 @@ class Boolean:
     must_stop : asked between products
     settings : RelaxationSettings, optional
     pricing : Pricing of the problem's selections, where that is there already
+
+    Attributes
+    ----------
+    known : Known or None, what a solve begins with (`mipfs.inner.tall`)
     """
 
     def __init__(
@@ -108,6 +130,7 @@ class Boolean:
         self._sparse = self._stays_sparse()
         self._gradients = False
         self._gave_up = self._patient = False
+        self.known: Known | None = None
 
     def solve(
         self,
@@ -133,7 +156,10 @@ class Boolean:
             free = free[:0]
         start = self.loss.middle(self.c)
         start = balanced(start, self.y) if self.problem.bias else start
-        best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
+        known = self.known
+        best, steps = self._earn(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
+        if known is not None and self.must_stop():
+            return self._stopped(best, known)
         working = self._first(best.cut.slopes, free)
         goal = self.settings.loose if working.size < free.size else 0.5 * tol
         upper, kept, self._last = np.inf, None, None
@@ -145,6 +171,8 @@ class Boolean:
             except Interrupted:  # the columns were still being made
                 if kept is not None:
                     break
+                if known is not None:
+                    return self._stopped(best, known)
                 self._patient, columns = True, self._columns(inside, working[:1])
                 value, point = self._restricted(columns, goal, start, False)
             y = self._multipliers(point)
@@ -177,11 +205,18 @@ class Boolean:
         sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
         return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol)
 
+    def _stopped(self, best: Earned, known: Known) -> Solved:
+        """What a limit leaves that strikes before the first point: the known classifier, and what its dual earns."""
+        sizes = np.sqrt(np.bincount(known.owner, np.square(known.w), minlength=self.low.size))
+        most = sizes.size if self.problem.M is None else self.problem.M
+        sigma = np.clip(most * sizes / max(float(sizes.sum()), 1e-300), self.low, self.high)
+        return Solved(best.lower, np.inf, best.cut, best.prices.y, known.ids, known.w, known.b, sigma, sizes, 0, False)
+
     def _first(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(self.settings.first, 4 * M)
-        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= self.settings.cheap):
+        if free.size <= 2 * count or (free.size <= self.y.size and self.work(free.size) <= self.settings.cheap):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
@@ -200,7 +235,7 @@ class Boolean:
         few = 2 * self.row_lb.size <= self.settings.interior.rows and problem.selects_features
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
-    def _work(self, count: int) -> float:
+    def work(self, count: int) -> float:
         """Multiplications of a step with `count` columns, about."""
         block = self.problem.data.block()
         n, p = block.shape

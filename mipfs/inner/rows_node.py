@@ -35,6 +35,7 @@ from mipfs.inner.boolean_node import (
 )
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
+from mipfs.inner.tall import known
 from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
@@ -170,7 +171,10 @@ class RowsRelaxation:
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
-        solved = self._interior().solve(*self._ends(states), tol)
+        interior = self._interior()
+        low, high = self._ends(states)
+        interior.known = known(interior, high)
+        solved = interior.solve(low, high, tol)
         return self._outcome(solved, states, np.inf), solved.cut
 
     @property

@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 RHO_GROWTH, CAREFUL_RHO_GROWTH = 5.0, 2.0
 """Factor of ρ between minimisations; 3 to 10 cost about the same, 20 costs twice as much."""
 STEPS_PER_CALL = 50
-"""Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
+"""Newton steps per call of the kernel at most, so that Ctrl-C and limits are heard between calls."""
 MAX_STEPS = 400
 """Newton steps before an attempt is given up."""
 NEGLIGIBLE_SHARE = 1e-7
@@ -104,8 +104,9 @@ class Solver(solver.Solver):
             return rho, 0
         growth = CAREFUL_RHO_GROWTH if careful else RHO_GROWTH
         state = np.array([rho, 0.0, 0.0])
+        steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            pace = Pace(tol, self.until, STEPS_PER_CALL, growth, warm)
+            pace = Pace(tol, self.until, steps, growth, warm)
             augmented_lagrangian(Rows(A, c, k), u, alpha, state, pace, self._work)
             warm = True
         return float(state[0]), int(state[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,13 @@ def cores() -> int:
     """Cores that this process may use; where the system does not say, all there are."""
     usable = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
+
+
+def apart() -> dict[str, Any]:
+    """What `subprocess.Popen` is told where Ctrl-C is for the caller, who decides what becomes of the process."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
 
 
 def at_work(asked: int | None) -> int:

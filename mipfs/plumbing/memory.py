@@ -32,11 +32,16 @@ class MemoryLimit:
     Raises
     ------
     UsageError
-        The process holds more already.
+        The process holds more already, or the system does not say how much it holds.
     """
 
     def __init__(self, gigabytes: float | None) -> None:
         self._bytes = math.inf if gigabytes is None else (1.0 - RESERVE) * 1e9 * gigabytes
+        if self._bytes < math.inf and _held("VmRSS") is None and _highest() is None:  # Windows
+            raise UsageError(
+                f"memory_limit = {gigabytes:g}: this system does not say how much memory a process holds, so that "
+                "the limit could not be kept; leave it out, and limit the process by the system's own means"
+            )
         self._next = -math.inf
         self._is_reached = False
         if self.is_reached:

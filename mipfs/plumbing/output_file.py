@@ -200,7 +200,7 @@ def _pour(path: Path, content: bytes) -> None:
         sys.stdout.flush()
     try:
         with signals.heard():
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
     except BrokenPipeError:

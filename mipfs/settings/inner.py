@@ -84,6 +84,11 @@ class RelaxationSettings(Declared):
     """Share of the gap over all atoms to which a working set is solved while it is still growing."""
     merge_above: Natural = 500
     """Samples from which on equal ones are looked for: fewer cost less than the look."""
+    tall: Natural = 20
+    """Samples for every column from which on the SVM on all columns comes first (`mipfs.inner.tall`), where a step of
+    the interior point takes more than `cheap`."""
+    tall_gap: Tolerance = 1e-3
+    """Relative gap to which that SVM is solved."""
     interior: InteriorSettings = InteriorSettings()
     """Its interior point."""
 

@@ -27,6 +27,7 @@ from scipy import sparse
 
 from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.machine import apart
 from mipfs.solvers.vectors import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
@@ -332,7 +333,7 @@ def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] |
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # Ctrl-C is for the caller, who decides what becomes of the process
+        **apart(),
     )
     answers: list[bytes] = []
     pipes = threading.Thread(target=lambda: answers.append(process.communicate(pickle.dumps(request))[0]), daemon=True)

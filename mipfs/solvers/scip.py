@@ -24,6 +24,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from mipfs.errors import MipfsError, MissingExtraError, NumericalError, UsageError
+from mipfs.plumbing.machine import apart
 
 Make = Callable[[], tuple[Any, list[Any]]]
 
@@ -84,7 +85,7 @@ class ScipProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for the caller, who decides what becomes of SCIP
+            **apart(),
         )
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._server = threading.Thread(target=self._serve, args=(pickle.dumps((make, gap, seed)),), daemon=True)

@@ -10,7 +10,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.svm import solver
 
 STEPS_PER_CALL = 20
-"""Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
+"""Newton steps per call of the kernel at most, so that Ctrl-C and limits are heard between calls."""
 MAX_STEPS = 200
 """Newton steps before an attempt is given up."""
 
@@ -32,6 +32,7 @@ class Solver(solver.Solver):
         state = np.zeros(3)
         kernels = self.loss.kernels
         assert kernels is not None
+        steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, STEPS_PER_CALL, self._work)
+            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, steps, self._work)
         return rho, int(state[2])

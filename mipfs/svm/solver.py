@@ -39,6 +39,15 @@ MOST_ATTEMPTS, RESTART_ATTEMPT = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART_ATTEMPT the warm start is thrown away."""
 
 
+CALL_NUMBERS = 2e8
+"""Numbers of the data, times steps, that a call of a kernel may take: some tenths of a second."""
+
+
+def steps_per_call(most: int, numbers: int) -> int:
+    """Newton steps of one call of a kernel on data of so many numbers: limits are heard between two calls."""
+    return int(max(1, min(most, CALL_NUMBERS // max(1, numbers))))
+
+
 @dataclass(frozen=True, eq=False)
 class SVM:
     """A solved SVM on selected columns.

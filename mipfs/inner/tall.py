@@ -1,0 +1,146 @@
+"""Where a relaxation begins whose samples are many times its columns: at the SVM on all of them.
+
+A step of the interior point takes as many passes over the data as there are columns. Newton's method on the SVM takes
+three: only samples near the margin enter its systems, and it begins where it ended on a few of the samples. With a loss
+far above the ridge, as millions of samples have it, the SVM's value is nearly that of the relaxation, so that whatever
+limit strikes later leaves a bound worth having. Nothing rests on it but time: its dual vector earns what it is worth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.inner.boolean import Boolean, Known
+from mipfs.inner.reduced_system import Factor
+from mipfs.plumbing.arrays import Array, Integers
+
+WIDTHS = (1.0, 0.3, 0.05)
+"""Width over which a hinge is rounded, on the sample, one after the other; all samples have the last."""
+STEPS, HALVINGS = 30, 30
+"""Newton steps on a width at most, and halvings of a step."""
+DESCENT = 1e-4
+"""Share of the slope by which a step must descend."""
+FEWEST = 2_000
+"""Samples that are begun with at least."""
+
+
+class Plain:
+    """The SVM on all columns over some of the samples, in the units of the data.
+
+    Parameters
+    ----------
+    whole : Boolean
+    ids : (k,) columns
+    rows : (n,) samples, or None for all
+    """
+
+    def __init__(self, whole: Boolean, ids: Integers, rows: Integers | None) -> None:
+        data = whole.problem.data
+        block = data.block() if ids.size == data.n_features else data.block(ids)
+        X = sparse.csr_array(block.values) if block.is_sparse else block.values
+        every = slice(None) if rows is None else rows
+        self.X = X if rows is None else X[rows]
+        self.y, self.c = data.y[every], whole.problem.c_i[every]
+        if rows is not None:
+            self.c = self.c * (data.n_samples / rows.size)
+        self.off = whole.off[ids]
+        self.loss, self.bias = whole.loss, whole.problem.bias
+        self.must_stop = whole.must_stop
+
+    def margins(self, u: Array) -> Array:
+        """y∘((X − z)w + b) for u = (w, b)."""
+        w = u[:-1]
+        return np.asarray(self.y * (self.X @ w + (u[-1] - float(self.off @ w))))
+
+    def slopes(self, m: Array, rho: float) -> tuple[float, Array]:
+        """The loss at margins m (n,), smoothed by ρ where it has kinks, and its α = −L'."""
+        kernels, sums, alpha = self.loss.kernels, np.empty(2), np.empty(m.size)
+        kernels.at_margins(m, np.zeros(m.size), self.c, rho, alpha, sums)
+        value = sums[1] - float(m @ alpha)
+        return value - (0.5 / rho * float(alpha @ alpha) if kernels.is_smoothed else 0.0), alpha
+
+    def curvature(self, alpha: Array, rho: float) -> tuple[Integers, Array]:
+        """The samples with curvature where −L' = α, and how much."""
+        near, curve, sums = np.empty(alpha.size, dtype=np.int64), np.zeros(alpha.size), np.empty(2)
+        self.loss.kernels.curvature(alpha, self.c, rho, near, curve, sums)
+        return near[: int(sums[0])], curve
+
+    def minimise(self, u: Array, width: float, gap: float) -> tuple[Array, Array, bool]:
+        """Newton's method from u = (w, b); where it ended, its α, and whether what is left to gain is below the gap."""
+        m = self.margins(u)
+        rho = float(self.c.max()) / width
+        for _ in range(STEPS):
+            value, alpha = self.slopes(m, rho)
+            value += 0.5 * float(u[:-1] @ u[:-1])
+            signed = self.y * alpha
+            g = np.append(u[:-1] - self.X.T @ signed + self.off * signed.sum(), -signed.sum() if self.bias else 0.0)
+            left = 0.5 * float(g[:-1] @ g[:-1]) + abs(float(g[-1])) * (1.0 + abs(float(u[-1])))
+            if left <= gap * abs(value) or self.must_stop():
+                return u, alpha, left <= gap * abs(value)
+            factor = Factor.of(self._system(*self.curvature(alpha, rho)))
+            if factor is None or self.must_stop():
+                break
+            step = -factor.solve(g)
+            q = self.margins(step)
+            length = self._length(u, step, m, q, rho, value, float(g @ step))
+            u, m = u + length * step, m + length * q
+            if length == 0.0:
+                break
+        return u, alpha, False
+
+    def _system(self, near: Integers, curve: Array) -> Array:
+        """diag(1 … 1, 0) + Σ h_i a_i a_i' over the samples `near`, whose rows end with a 1 for the intercept."""
+        part = self.X[near]
+        rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=float) - self.off
+        rows = np.column_stack([rows, np.full(near.size, float(self.bias))])
+        H = np.asarray((rows * curve[near, None]).T @ rows)
+        ridge = np.ones(H.shape[0])
+        ridge[-1] = 0.0 if self.bias and near.size else 1.0
+        H[np.diag_indices_from(H)] += ridge
+        return H
+
+    def _length(self, u: Array, step: Array, m: Array, q: Array, rho: float, value: float, slope: float) -> float:
+        """The largest of 1, ½, ¼ … at which the step descends; 0 where none does."""
+        length = 1.0
+        for _ in range(HALVINGS):
+            w = u[:-1] + length * step[:-1]
+            found = self.slopes(m + length * q, rho)[0] + 0.5 * float(w @ w)
+            if found <= value + DESCENT * length * slope:
+                return length
+            length *= 0.5
+        return 0.0
+
+
+def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
+    """The SVM on all atoms that may be selected; None where it does not pay, or there was no time for it.
+
+    Parameters
+    ----------
+    whole : Boolean
+    high : (count,) upper ends of σ
+    """
+    problem, settings = whole.problem, whole.settings
+    atoms = np.flatnonzero(high > 0.5)
+    n = problem.data.n_samples
+    is_tall = whole.first.size >= settings.tall * max(1, atoms.size) and atoms.size > 0
+    is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
+    if not (is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap):
+        return None
+    columns = problem.atoms.columns(atoms)
+    rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))
+    some = Plain(whole, columns.ids, rows)
+    u = np.zeros(columns.ids.size + 1)
+    for width in WIDTHS:
+        u, _, _ = some.minimise(u, width, settings.tall_gap)
+    every = Plain(whole, columns.ids, None)
+    u, alpha, is_met = every.minimise(u, WIDTHS[-1], settings.tall_gap)
+    if not is_met:
+        return None
+    w = u[:-1]
+    b = float(u[-1]) - float((every.off - problem.data.center[columns.ids]) @ w)
+    spread = np.bincount(whole.kind, alpha, minlength=whole.first.size) / whole.size
+    return Known(spread, columns.ids, atoms[columns.atom], w, b)
