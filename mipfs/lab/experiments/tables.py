@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from mipfs.lab.experiments.study import Row
 from mipfs.report.charts import FAMILY, Curve, Lines
 
 DASH = "–"
+COVERED = 0.95
+"""Coverage of the intervals in brackets."""
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -62,6 +65,19 @@ def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[st
 def difference(found: Sequence[tuple[float, float]]) -> float:
     """The mean of the first less the second; NaN of none."""
     return float(np.mean([a - b for a, b in found])) if found else math.nan
+
+
+def interval(found: Sequence[tuple[float, float]]) -> str:
+    """The mean difference in points with its 95% interval (Student's t); without one of fewer than two pairs."""
+    differences = [100.0 * (a - b) for a, b in found]
+    if not differences:
+        return DASH
+    text = f"{float(np.mean(differences)):+.2f} points"
+    if len(differences) < 2:
+        return text
+    centre, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    half = float(stats.t.ppf(0.5 + 0.5 * COVERED, len(differences) - 1)) * error
+    return f"{text} [{centre - half:+.2f}, {centre + half:+.2f}]"
 
 
 def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:

@@ -48,10 +48,16 @@ def report(rows: Sequence[Row]) -> list[Block]:
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
     groups = [row for row in rows if row["part"] == "groups"]
     if groups:
-        blocks += [Heading("Groups (Figures 15 and 16)"), _groups_by_size(groups)]
-        drawn = [{**row, "range": _range(row["size"])} for row in groups]
-        labels = ("groups selected, up to", "test accuracy")
-        blocks.append(curves("Accuracy against groups", drawn, "range", "accuracy", labels=labels, is_log=True))
+        blocks.append(Heading("Groups (Figures 15 and 16)"))
+        for (p,), some in grouped(groups, "p").items():
+            wide = "" if p is None else f", {p} features"
+            drawn = [{**row, "range": _range(row["size"])} for row in some]
+            labels = ("groups selected, up to", "test accuracy")
+            title = f"Accuracy against groups{wide}"
+            blocks += [
+                _groups_by_size(some, wide),
+                curves(title, drawn, "range", "accuracy", labels=labels, is_log=True),
+            ]
     return blocks
 
 
@@ -74,7 +80,7 @@ def _range(size: int) -> int:
     return next((end for end in RANGES if size <= end), RANGES[-1])
 
 
-def _groups_by_size(rows: Sequence[Row]) -> Block:
+def _groups_by_size(rows: Sequence[Row], wide: str) -> Block:
     lines = []
     ranged = [{**row, "range": _range(row["size"])} for row in rows]
     for (end, method), some in sorted(grouped(ranged, "range", "method").items()):
@@ -82,7 +88,8 @@ def _groups_by_size(rows: Sequence[Row]) -> Block:
         cells += [shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
         lines.append(cells)
     head = ["groups up to", "method", "fits", "selected", "of which matter", "accuracy in %", "CPU s"]
-    return Table(head, lines, "Over all draws, B and C, by the number of groups that are selected", left=2)
+    title = f"Over all draws, B and C, by the number of groups that are selected{wide}"
+    return Table(head, lines, title, left=2)
 
 
 def _expansions(rows: Sequence[Row]) -> Block:
