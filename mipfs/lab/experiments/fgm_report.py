@@ -10,9 +10,12 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    averaged,
     compared,
     curves,
+    difference,
     grouped,
+    interval,
     mean,
     pairs,
     percent,
@@ -150,14 +153,13 @@ def _recovery(rows: Sequence[Row]) -> Claim:
 
 
 def _against_rfe(rows: Sequence[Row]) -> Claim:
-    found = pairs(rows, "fgm-b", "rfe", "accuracy", CELL)
-    less, more, equal = compared(found)
-    whole = [
-        100 * float(np.mean([a - b for a, b in pairs(rows, m, "rfe", "accuracy", CELL)])) for m in ("fgm-b", "fgm")
-    ]
+    means = {m: averaged(rows, m, "rfe", "accuracy", CELL, CELL[:2]) for m in ("fgm-b", "fgm")}
+    whole = [difference(means[m]) for m in ("fgm-b", "fgm")]
+    less, more, equal = compared(means["fgm-b"])
     measured = (
-        f"FGM-B better on {more}, worse on {less}, equal on {equal} cells (p = {sign_test(less, more):.2g}), "
-        f"{whole[0]:+.2f} points; the relaxation's own predictor, on more features, {whole[1]:+.2f} points"
+        f"FGM-B better on {more}, worse on {less}, equal on {equal} splits, mean over B (p = "
+        f"{sign_test(less, more):.2g}), {interval(means['fgm-b'])}; the relaxation's own predictor, on "
+        f"more features, {interval(means['fgm'])}"
     )
     said = "FGM and FGM-B are competitive with or better than RFE on small data sets (Tan 2010, Table 3)"
     worse = sign_test(less, more) < 0.05 and less > more

@@ -22,6 +22,7 @@ from mipfs.lab.experiments.tables import (
     curves,
     difference,
     grouped,
+    interval,
     mean,
     pairs,
     percent,
@@ -288,7 +289,7 @@ def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
         some = [row for row in rows if row["share"] == share]
         gaps.append(f"{100 * difference(pairs(some, 'exact', method, 'error', CELL)):+.1f}")
     measured = (
-        f"exact less {method}: {100 * difference(found):+.2f} points over budgets (at "
+        f"exact less {method}: {interval(found)}, mean over budgets (at "
         f"{', '.join(percent(share, 0) for share in SHARES)} of the whole price {', '.join(gaps)}), better on {less}, "
         f"worse on {more}, equal on {equal} sets and draws of prices (p = {sign_test(less, more):.2g}); its objective "
         f"is {percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"

@@ -62,6 +62,14 @@ def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[st
     return [(value, theirs[cell]) for cell, value in mine.items() if cell in theirs]
 
 
+def averaged(
+    rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[str], by: Sequence[str]
+) -> list[tuple[float, float]]:
+    """`pairs`, averaged over the cells of each draw (the columns `by`), which are no independent observations."""
+    found = [pairs(some, one, other, name, key) for some in grouped(rows, *by).values()]
+    return [(float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))) for both in found if both]
+
+
 def difference(found: Sequence[tuple[float, float]]) -> float:
     """The mean of the first less the second; NaN of none."""
     return float(np.mean([a - b for a, b in found])) if found else math.nan

@@ -10,6 +10,7 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    averaged,
     compared,
     curves,
     difference,
@@ -132,12 +133,7 @@ def _thin_seconds(rows: Sequence[Row]) -> Claim:
 
 def _on_splits(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """Accuracies of two methods, averaged over B: a pair for every split."""
-    found = []
-    for some in grouped(rows, *DRAW).values():
-        both = pairs(some, one, other, "accuracy", CELL)
-        if both:
-            found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
-    return found
+    return averaged(rows, one, other, "accuracy", CELL, DRAW)
 
 
 def _by_set(rows: Sequence[Row], one: str, other: str) -> str:

@@ -30,7 +30,7 @@ from mipfs.lab.experiments.fits import driven, error, f1, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
 from mipfs.lab.experiments.store import Store, as_csv, plain
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
+from mipfs.lab.experiments.tables import compared, curves, interval, mean, pairs, sign_test, standard_error
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Line, Pairs, Table
 
@@ -166,6 +166,15 @@ def test_pairs_and_their_test() -> None:
     for less, more in ((0, 0), (3, 1), (10, 2), (5, 5)):
         exact = stats.binomtest(less, less + more).pvalue if less + more else 1.0
         assert sign_test(less, more) == pytest.approx(exact)
+
+
+def test_the_interval_of_a_mean_difference_is_students() -> None:
+    found = [(0.9, 0.8), (0.7, 0.7), (0.8, 0.75), (0.6, 0.62)]
+    differences = [100 * (a - b) for a, b in found]
+    low, high = stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    assert interval(found) == f"{np.mean(differences):+.2f} points [{low:+.2f}, {high:+.2f}]"
+    assert interval(found[:1]) == "+10.00 points"
+    assert interval([]) == "–"
 
 
 def test_one_standard_error_takes_the_least_place_within_it() -> None:
