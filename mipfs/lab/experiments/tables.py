@@ -75,17 +75,23 @@ def difference(found: Sequence[tuple[float, float]]) -> float:
     return float(np.mean([a - b for a, b in found])) if found else math.nan
 
 
-def interval(found: Sequence[tuple[float, float]]) -> str:
-    """The mean difference in points with its 95% interval (Student's t); without one of fewer than two pairs."""
-    differences = [100.0 * (a - b) for a, b in found]
-    if not differences:
-        return DASH
-    text = f"{float(np.mean(differences)):+.2f} points"
+def bounds(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The 95% interval of the mean difference (Student's t); the whole line of fewer than two pairs."""
+    differences = [a - b for a, b in found]
     if len(differences) < 2:
-        return text
+        return -math.inf, math.inf
     centre, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
     half = float(stats.t.ppf(0.5 + 0.5 * COVERED, len(differences) - 1)) * error
-    return f"{text} [{centre - half:+.2f}, {centre + half:+.2f}]"
+    return centre - half, centre + half
+
+
+def interval(found: Sequence[tuple[float, float]]) -> str:
+    """The mean difference in points with its `bounds` in brackets; without them of fewer than two pairs."""
+    if not found:
+        return DASH
+    text = f"{100 * difference(found):+.2f} points"
+    low, high = bounds(found)
+    return f"{text} [{100 * low:+.2f}, {100 * high:+.2f}]" if math.isfinite(low) else text
 
 
 def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:
