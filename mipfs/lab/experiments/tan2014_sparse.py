@@ -217,7 +217,7 @@ def _growing(whole: Parts, n: int, seed: int) -> list[Row]:
     """FGM, the ℓ1-SVM with as many features, and all features, on some of the training rows."""
     y = whole.data.y
     some = np.random.default_rng([seed, 5]).permutation(y.size)[:n]
-    columns = sparse.csr_array(whole.data.X)[some].tocsc()
+    columns = sparse.csr_array(whole.data.block().values)[some].tocsc()
     seen = np.flatnonzero(np.diff(columns.indptr))
     parts = Parts(
         Instance.from_arrays(sparse.csc_array(columns[:, seen]), y[some]), whole.X_test[:, seen], whole.y_test
