@@ -30,7 +30,7 @@ VERDICTS = {
     "confirmed": "the rows bear the claim out",
     "refined": "true with a limit, which the figures show",
     "refuted": "the rows contradict it",
-    "not shown": "chance may explain the difference (sign test at 5%), or the interval holds 0",
+    "not shown": "chance may explain the difference (sign test at 5%)",
     "open": "too little was measured",
 }
 """What a claim may be, in the order of the summary."""
