@@ -76,16 +76,21 @@ def index(found: list[Found]) -> str:
         for claim in one.claims:
             papers.setdefault(_paper(claim, one), []).append((claim, one.study.name))
     papers = dict(sorted(papers.items(), key=lambda item: item[0] == OURS))
-    parts = [HEAD, "## In short", _summary(papers), "## Claims", RULE]
+    parts = [HEAD.rstrip(), "## In short", _summary(papers), "## Claims", RULE]
     number = 1
     for paper, claims in papers.items():
-        lines = [
-            [str(number + k), claim.said, f"**{claim.verdict}**", claim.measured, f"[{name}]({name}/{PAGE})"]
-            for k, (claim, name) in enumerate(claims)
-        ]
-        number += len(lines)
-        parts += [f"### {paper}", table(Table(["", "claim", "verdict", "measured", "study"], lines, left=5))]
+        parts += [f"### {paper[0].upper()}{paper[1:]}", _listed(claims, number)]
+        number += len(claims)
     return "\n\n".join([*parts, "## Studies", LEFT, _measured(found)]) + "\n"
+
+
+def _listed(claims: Sequence[tuple[Claim, str]], first: int) -> str:
+    """A line for every claim, numbered through the papers: a table of cells this long is hard to read."""
+    return "\n".join(
+        f"{first + k}. **{claim.verdict.capitalize()}.** {claim.said}. *Measured:* {claim.measured} "
+        f"([{name}]({name}/{PAGE}))."
+        for k, (claim, name) in enumerate(claims)
+    )
 
 
 def _paper(claim: Claim, one: Found) -> str:
