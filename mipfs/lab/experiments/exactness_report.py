@@ -232,8 +232,8 @@ def _bought(own: Sequence[Row]) -> Claim:
     said = "Exactness pays in test error or in stability where M and C are chosen by cross-validation (ours)"
     indices = ", ".join(f"{m} {steady[m]:.2f}" for m in steady)
     measured = (
-        f"the exact support's error less that of the best other method ({best}): {interval(found)}, "
-        f"better on {less}, worse on {more}, equal on {equal} sets; mean stability: {indices}"
+        f"the exact support's error less that of the best of {len(rivals)} others in hindsight ({best}): "
+        f"{interval(found)}, better on {less}, worse on {more}, equal on {equal} sets; mean stability: {indices}"
     )
     steadier = steady["exact"] > max(steady[m] for m in rivals)
     worse = error[best] > 0.0 and sign_test(less, more) < 0.05
