@@ -9,6 +9,8 @@ from scipy import sparse
 import mipfs
 from mipfs.generators import tan_2014
 from mipfs.lab.experiments import tan2014_sparse as study
+from mipfs.lab.experiments.study import Row
+from mipfs.lab.experiments.tan2014 import T
 from mipfs.lab.experiments.tan2014_sparse_report import claims, report
 
 
@@ -25,7 +27,7 @@ def test_l1_has_no_more_features_than_fgm(parts: study.Parts) -> None:
     rows = {row["method"]: row for row in study._every(parts, 2, first=True)}
     assert set(rows) == {"fgm", "slr", "l1", "l1-lr", "fgm unbias", "l1 unbias", "all", "all-lr"}
     for mine, theirs in (("fgm", "l1"), ("slr", "l1-lr")):
-        assert 0 < rows[theirs]["size"] <= rows[mine]["size"] <= 2 * study.T
+        assert 0 < rows[theirs]["size"] <= rows[mine]["size"] <= 2 * T
     assert rows["all"]["size"] <= 60
     assert all(0.0 <= row["accuracy"] <= 1.0 and row["seconds"] >= 0.0 for row in rows.values())
 
@@ -41,7 +43,7 @@ def test_growing_rows_keep_the_columns_that_they_have(parts: study.Parts) -> Non
 
 
 def test_reports_and_claims_of_all_parts() -> None:
-    rows = []
+    rows: list[Row] = []
     for seed in range(3):
         for density in (0.1, 1.0):
             place = {"part": "density", "density": density, "seed": seed}
