@@ -32,7 +32,7 @@ DENSITIES, SEEDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0), range(3)
 """The least leaves a row two informative entries, as the paper's 0.005 of 400 does; with fewer, labels are noise."""
 THIN_ROWS, THIN_COLUMNS, THIN_INFORMATIVE = 1024, 6250, 100
 """In place of the paper's 8192 rows, 100,000 features and 400 informative ones."""
-THIN_BUDGETS, THIN_GRID = (2, 5, 10, 20), tuple(float(c) for c in np.geomspace(0.008, 5.0, 6))
+THIN_BUDGETS, THIN_GRID = (2, 5, 10, 20, 40), tuple(float(c) for c in np.geomspace(0.008, 5.0, 6))
 """B of FGM, and C of the ℓ1-SVM between the paper's ends."""
 TEXTS = ("pcmac", "farm_ads", "reuters21578_acq_unigram", "news20_bigram")
 OFFICIAL = ("reuters21578_acq_unigram", "news20_bigram")
