@@ -18,6 +18,7 @@ STUDIES = {
     "exactness": "mipfs.lab.experiments.exactness",
     "fgm": "mipfs.lab.experiments.fgm",
     "tan-2014": "mipfs.lab.experiments.tan2014",
+    "tan-2014-sparse": "mipfs.lab.experiments.tan2014_sparse",
     "measures": "mipfs.lab.experiments.measures",
     "recall": "mipfs.lab.experiments.recall",
     "gap": "mipfs.lab.experiments.gap",

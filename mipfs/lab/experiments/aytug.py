@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.aytug_report import claims, report
 from mipfs.lab.experiments.fits import Fit, chosen, driven, error
 from mipfs.lab.experiments.study import Row, Study, Unit
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 
 GRID = tuple(2.0**k for k in range(-2, 6))
@@ -142,12 +142,12 @@ def _methods(data: Instance, M: int, grid: Sequence[float], nodes: int, number: 
     def one_norm() -> Iterator[tuple[float, Fit]]:
         program = OneNorm(data, True, "ONSVM")
         for C in grid:
-            began = time.process_time()
-            yield C, Fit(onsvm(data, C, program=program), time.process_time() - began)
+            began = cpu_clock()
+            yield C, Fit(onsvm(data, C, program=program), cpu_clock() - began)
 
     def concave() -> Iterator[tuple[float, Fit]]:
-        began = time.process_time()
-        yield 0.0, Fit(fsv_of_size(data, M), time.process_time() - began)
+        began = cpu_clock()
+        yield 0.0, Fit(fsv_of_size(data, M), cpu_clock() - began)
 
     def filtered() -> Iterator[tuple[float, Fit]]:
         ids = np.sort(np.argsort(-information_gain(data), kind="stable")[:M])

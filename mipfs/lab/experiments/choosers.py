@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments.fits import solved
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 
 Place = tuple[int, float]
@@ -127,9 +127,9 @@ PEERS: dict[str, Chooser] = {"abess": splicing}
 
 def choose(name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
     """The choices of a method; each says the CPU seconds of all together, divided by their number."""
-    began = time.process_time()
+    began = cpu_clock()
     found = (CHOOSERS | PEERS)[name](data, sizes, grid, nodes)
-    each = (time.process_time() - began) / max(1, len(found))
+    each = (cpu_clock() - began) / max(1, len(found))
     return {place: (ids, facts | {"seconds": each}) for place, (ids, facts) in found.items()}
 
 

@@ -13,6 +13,7 @@ from mipfs.lab.experiments.tables import (
     DASH,
     compared,
     grouped,
+    interval,
     mean,
     pairs,
     percent,
@@ -207,7 +208,6 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         return []
     found = _set_means(same, "exact", "rfe", "error")
     less, more, equal = compared(found)
-    difference = 100 * float(np.mean([a - b for a, b in found]))
     strong = sign_test(less, more) < 0.05
     excess = [row for row in same if row["method"] == "rfe"]
     first = Claim(
@@ -215,7 +215,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         "accurate than benchmark methods)",
         "confirmed" if less > more and strong else "refuted" if more > less and strong else "not shown",
         f"{len(found)} sets at the same M and C: better on {less}, worse on {more}, equal on {equal} (p = "
-        f"{sign_test(less, more):.2g}), {difference:+.2f} points; RFE's objective is "
+        f"{sign_test(less, more):.2g}), {interval(found)}; RFE's objective is "
         f"{percent(mean(excess, 'excess'), 1)} above on average",
     )
     return [first, _bought(own)]
@@ -226,13 +226,14 @@ def _bought(own: Sequence[Row]) -> Claim:
     error = {m: float(np.mean([a - b for a, b in _set_means(own, "exact", m, "error")])) for m in rivals}
     steady = {m: float(np.mean([s.index for s in stabilities(own, m).values()])) for m in ("exact", *rivals)}
     best = max(rivals, key=lambda m: error[m])
-    less, more, equal = compared(_set_means(own, "exact", best, "error"))
+    found = _set_means(own, "exact", best, "error")
+    less, more, equal = compared(found)
     gains = error[best] < 0.0 and sign_test(less, more) < 0.05
     said = "Exactness pays in test error or in stability where M and C are chosen by cross-validation (ours)"
     indices = ", ".join(f"{m} {steady[m]:.2f}" for m in steady)
     measured = (
-        f"the exact support's error less that of the best other method ({best}): {100 * error[best]:+.2f} points, "
-        f"better on {less}, worse on {more}, equal on {equal} sets; mean stability: {indices}"
+        f"the exact support's error less that of the best of {len(rivals)} others in hindsight ({best}): "
+        f"{interval(found)}, better on {less}, worse on {more}, equal on {equal} sets; mean stability: {indices}"
     )
     steadier = steady["exact"] > max(steady[m] for m in rivals)
     worse = error[best] > 0.0 and sign_test(less, more) < 0.05

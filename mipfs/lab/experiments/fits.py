@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from mipfs.errors import NumericalError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.result.result import Result, StopReason
 
@@ -61,10 +61,10 @@ def solved(problem: Problem, driver: str, **options: Any) -> Result:
 
 def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> Fit:
     """The support that a driver leaves, and the SVM of the problem's loss on it (or of another one)."""
-    began = time.process_time()
+    began = cpu_clock()
     result = solved(problem, driver, **options)
     ids = np.sort(problem.data.columns_of(result.selected))
-    spent = time.process_time() - began
+    spent = cpu_clock() - began
     fitted = plain_svm(problem.data, ids, problem.C, problem.bias, loss or problem.loss)
     facts = {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
     return Fit(fitted, spent, facts)
@@ -72,9 +72,9 @@ def driven(problem: Problem, driver: str, loss: str | None = None, **options: An
 
 def chosen(data: Instance, C: float, choose: Callable[[], Integers], *, bias: bool = True, loss: str = "hinge") -> Fit:
     """The SVM on columns that a function chooses; its seconds are those of the choice and the SVM."""
-    began = time.process_time()
+    began = cpu_clock()
     fitted = plain_svm(data, np.sort(np.asarray(choose(), dtype=np.int64)), C, bias, loss)
-    return Fit(fitted, time.process_time() - began)
+    return Fit(fitted, cpu_clock() - began)
 
 
 def scores(linear: Linear, X: Matrix) -> Array:

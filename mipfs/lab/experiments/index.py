@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mipfs.errors import UsageError
@@ -9,6 +11,7 @@ from mipfs.lab import page
 from mipfs.lab.experiments import available, get_study
 from mipfs.lab.experiments.document import table
 from mipfs.lab.experiments.run import PAGE, ROWS, Found, stored
+from mipfs.lab.experiments.study import Claim
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Table
 
@@ -20,12 +23,28 @@ HEAD = f"""{TITLE}
 Each folder is written by one command, `mipfs study NAME`: its report, its pictures, `rows.csv` (every number), and
 `rows.jsonl`, to which the command appends what is not measured yet. `mipfs study --index` writes this page out of the
 rows, and `report.html` into each folder: the report as one page that needs nothing else. Seconds are CPU seconds of
-one process on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its
+one thread on a machine that other work shared. What a study leaves out of a paper's design stands at the top of its
 report.
 """
-VERDICTS = (
-    "A verdict is computed from the rows: confirmed; refuted; refined, true with a limit; not shown, as chance may "
-    "explain the difference (sign test at 5%); open, as too little was measured."
+VERDICTS = {
+    "confirmed": "the rows bear the claim out",
+    "refined": "true with a limit, which the figures show",
+    "refuted": "the rows contradict it",
+    "not shown": "chance may explain the difference (sign test at 5%)",
+    "open": "too little was measured",
+}
+"""What a claim may be, in the order of the summary."""
+OURS = "ours"
+SAID = rf"(Aytug|Tan|Mao|Paul) 20\d\d|(?<=\(){OURS}"
+"""Where a claim says whose it is."""
+RULE = (
+    "A verdict is computed from the rows. Numbers in brackets are the 95% interval of the mean before them (Student's "
+    "t) over what was drawn independently: problems, splits, draws, classes or sets, never over several B or C of one "
+    "draw."
+)
+LEFT = (
+    "The last column supposes that a unit that is left costs what one of its study did on average; those that are left "
+    "are the larger ones as a rule."
 )
 
 
@@ -51,18 +70,58 @@ def write_index(folder: Path) -> Path:
 
 
 def index(found: list[Found]) -> str:
-    """The page, Markdown."""
+    """The page, Markdown: how many claims fared how, every claim by its paper, and how much was measured."""
+    papers: dict[str, list[tuple[Claim, str]]] = {}
+    for one in found:
+        for claim in one.claims:
+            papers.setdefault(_paper(claim, one), []).append((claim, one.study.name))
+    papers = dict(sorted(papers.items(), key=lambda item: item[0] == OURS))
+    parts = [HEAD.rstrip(), "## In short", _summary(papers), "## Claims", RULE]
+    number = 1
+    for paper, claims in papers.items():
+        parts += [f"### {paper[0].upper()}{paper[1:]}", _listed(claims, number)]
+        number += len(claims)
+    return "\n\n".join([*parts, "## Studies", LEFT, _measured(found)]) + "\n"
+
+
+def _listed(claims: Sequence[tuple[Claim, str]], first: int) -> str:
+    """A line for every claim, numbered through the papers: a table of cells this long is hard to read."""
+    return "\n".join(
+        f"{first + k}. **{claim.verdict.capitalize()}.** {claim.said}. *Measured:* {claim.measured} "
+        f"([{name}]({name}/{PAGE}))."
+        for k, (claim, name) in enumerate(claims)
+    )
+
+
+def _paper(claim: Claim, one: Found) -> str:
+    """The paper that a claim names first, else the beginning of its study's source."""
+    named = re.search(SAID, claim.said)
+    return re.split("[,;]", named[0] if named else one.study.source)[0]
+
+
+def _summary(papers: Mapping[str, Sequence[tuple[Claim, str]]]) -> str:
+    """Claims counted by paper and verdict, and what the verdicts mean."""
     lines = []
-    claims = []
+    for paper, claims in papers.items():
+        counts = [sum(claim.verdict == verdict for claim, _ in claims) for verdict in VERDICTS]
+        lines.append([paper, *map(str, counts), str(len(claims))])
+    totals = [sum(int(line[k]) for line in lines) for k in range(1, len(VERDICTS) + 2)]
+    lines.append(["all", *map(str, totals)])
+    meaning = "; ".join(f"{verdict}: {words}" for verdict, words in VERDICTS.items())
+    return table(Table(["paper", *VERDICTS, "claims"], lines, left=1)) + f"\n\n{meaning[0].upper()}{meaning[1:]}."
+
+
+def _measured(found: Sequence[Found]) -> str:
+    """Units and CPU seconds of every study, and what is left."""
+    lines = []
+    sums = [0.0, 0.0]
     for one in found:
         name = one.study.name
         cpu = sum(line["cpu_seconds"] for line in one.lines)
-        lines.append([f"[{name}]({name}/{PAGE})", one.study.title, f"{len(one.lines)} of {one.total}", f"{cpu:,.0f}"])
-        claims += [[c.said, f"**{c.verdict}**", c.measured, f"[{name}]({name}/{PAGE})"] for c in one.claims]
-    cpu = sum(line["cpu_seconds"] for one in found for line in one.lines)
+        left = (one.total - len(one.lines)) * cpu / len(one.lines)
+        sums = [sums[0] + cpu, sums[1] + left]
+        units = f"{len(one.lines)} of {one.total}"
+        lines.append([f"[{name}]({name}/{PAGE})", one.study.title, units, f"{cpu:,.0f}", f"{left:,.0f}"])
     units = f"{sum(len(one.lines) for one in found)} of {sum(one.total for one in found)}"
-    lines.append(["all", "", units, f"{cpu:,.0f}"])
-    numbered = [[str(number), *cells] for number, cells in enumerate(claims, 1)]
-    studies = table(Table(["study", "what", "units measured", "CPU s"], lines, left=2))
-    judged = table(Table(["", "claim", "verdict", "measured", "study"], numbered, left=5))
-    return f"{HEAD}\n## Claims\n\n{VERDICTS}\n\n{judged}\n\n## Studies\n\n{studies}\n"
+    lines.append(["all", "", units, *(f"{value:,.0f}" for value in sums)])
+    return table(Table(["study", "what", "units measured", "CPU s", "CPU s left, about"], lines, left=2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.lab.joint import joint_problem
 from mipfs.measures import value
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 
 NEWS, CLASSES = "news20_bigram", 20
@@ -144,7 +144,7 @@ def _one_class(number: int, name: str) -> list[Row]:
     rows: list[Row] = []
     for weight in WEIGHTS:
         C = 0.25 * weight * part.data.n_samples
-        began = time.process_time()
+        began = cpu_clock()
         fitted = structural_svm(part.data, name, C, tol=TOL, k=k)
         rows.append(_row("all", weight, None, part.judged(fitted, name), fitted, began))
         for M in SIZES:
@@ -156,7 +156,7 @@ def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> li
     """The M features for the measure, the relaxation's predictor, and the features that FGM chooses for accuracy."""
     data, C = part.data, 0.25 * weight * part.data.n_samples
     rows: list[Row] = []
-    began = time.process_time()
+    began = cpu_clock()
     problem = joint_problem(data, name, M=M, C=C, beta=None, k=k, constant=0.0)
     result = solved(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
     fitted = _on(data, data.columns_of(result.selected), name, C, k)
@@ -171,7 +171,7 @@ def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> li
         upper, lower = float(result.relaxed["upper"]), float(result.relaxed["lower"])
         row = _row("relaxed", weight, M, part.judged(whole, name), whole, began)
         rows.append({**row, "gap": (upper - lower) / upper if upper > 0 else None})
-    began = time.process_time()
+    began = cpu_clock()
     try:
         chosen = solved(Problem(data, loss="squared-hinge", bias=False, M=M, C=weight), "kelley", gap=GAP)
     except MipfsError:
@@ -186,7 +186,7 @@ def _on(data: Instance, ids: Integers, name: str, C: float, k: int | None) -> Li
 
 def _row(method: str, weight: float, M: int | None, reached: float, linear: Linear, began: float) -> Row:
     row: Row = {"method": method, "weight": weight, "M": M, "value": reached, "size": int(np.count_nonzero(linear.w))}
-    return {**row, "gap": None, "seconds": time.process_time() - began}
+    return {**row, "gap": None, "seconds": cpu_clock() - began}
 
 
 STUDY = Study(

@@ -8,7 +8,7 @@ import numpy as np
 
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, mean, percent, shown, sign_test
+from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, interval, mean, percent, shown, sign_test
 from mipfs.report.blocks import Block, Table
 
 MEASURES = {"f1": "F1", "recall-at-k": "Rec@2P", "prbep": "PRBEP"}
@@ -133,13 +133,14 @@ def _table_two(rows: Sequence[Row], measure: str) -> Claim:
         for (method, _), some in grouped(chosen, "method", "M").items():
             if method in ("kept", "relaxed") and (best is None or mean(some, "value") > best):
                 best, mine = mean(some, "value"), some
-        less, more, _ = compared([(row["value"], whole[row["class"]]) for row in mine if row["class"] in whole])
+        found = [(row["value"], whole[row["class"]]) for row in mine if row["class"] in whole]
+        less, more, _ = compared(found)
         wins.append((more > less and sign_test(less, more) < 0.05, less > more and sign_test(less, more) < 0.05))
         rule = "each at its own best C" if own else "at SVM^perf's best C"
         reached = 100 * float(np.mean(list(whole.values())))
         parts.append(
             f"{rule}: {100 * mean(mine, 'value'):.1f} ({mine[0]['method']}, M = {mine[0]['M']}) against {reached:.1f}, "
-            f"better on {more} and worse on {less} of {len(whole)} classes"
+            f"better on {more} and worse on {less} of {len(whole)} classes, {interval(found)}"
         )
     theirs = PAPER[measure]
     said = (

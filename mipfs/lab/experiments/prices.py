@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from mipfs.lab.experiments.tables import (
     curves,
     difference,
     grouped,
+    interval,
     mean,
     pairs,
     percent,
@@ -34,6 +34,7 @@ from mipfs.lab.experiments.tables import (
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 from mipfs.selection.rows import Rows
@@ -189,9 +190,9 @@ def measure(unit: Unit) -> list[Row]:
 
 def _judged(part: Fold, shop: Shop, name: str, budget: float) -> Row:
     """A method at a budget, on the test rows."""
-    began = time.process_time()
+    began = cpu_clock()
     ids, facts = CHOICES[name](shop, budget)
-    spent = time.process_time() - began
+    spent = cpu_clock() - began
     fitted = plain_svm(part.train, ids, C, True, "hinge")
     return {
         "method": name,
@@ -288,7 +289,7 @@ def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
         some = [row for row in rows if row["share"] == share]
         gaps.append(f"{100 * difference(pairs(some, 'exact', method, 'error', CELL)):+.1f}")
     measured = (
-        f"exact less {method}: {100 * difference(found):+.2f} points over budgets (at "
+        f"exact less {method}: {interval(found)}, mean over budgets (at "
         f"{', '.join(percent(share, 0) for share in SHARES)} of the whole price {', '.join(gaps)}), better on {less}, "
         f"worse on {more}, equal on {equal} sets and draws of prices (p = {sign_test(less, more):.2g}); its objective "
         f"is {percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, mean, percent, shown, sign_test
 from mipfs.lab.joint import joint_problem
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.report.blocks import Block, Table
 
 SIZES = (50, 250, 1000)
@@ -57,7 +57,7 @@ def measure(unit: Unit) -> list[Row]:
     rows: list[Row] = []
     for weight in WEIGHTS:
         if min(SIZES) == M:
-            began = time.process_time()
+            began = cpu_clock()
             fitted = structural_svm(part.data, NAME, _C(part, weight), tol=TOL, k=part.k)
             rows.append({"kind": "all", "run": None, "weight": weight, "gap": None, **_judged(part, fitted, began)})
         for run in GAPS if M == TIGHT_SIZE else ("loose",):
@@ -72,7 +72,7 @@ def _C(part: Task, weight: float) -> float:
 def _selected(part: Task, M: int, weight: float, run: str) -> list[Row]:
     """The relaxation's predictor, and the structural SVM on its M features."""
     data, C = part.data, _C(part, weight)
-    began = time.process_time()
+    began = cpu_clock()
     problem = joint_problem(data, NAME, M=M, C=C, beta=None, k=part.k, constant=0.0)
     steps = TIGHT_STEPS if run == "tight" else STEPS
     result = solved(problem, "two_layer", gap=GAPS[run], iteration_limit=steps)
@@ -98,7 +98,7 @@ def _judged(part: Task, linear: Linear, began: float) -> Row:
         "recall": part.judged(linear, NAME),
         "training": part.trained(linear, NAME),
         "size": int(np.count_nonzero(linear.w)),
-        "seconds": time.process_time() - began,
+        "seconds": cpu_clock() - began,
     }
 
 

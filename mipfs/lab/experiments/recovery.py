@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import curves, grouped, mean, pairs, percent, sign_test
 from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 from mipfs.report.charts import Grid
@@ -66,7 +66,7 @@ def measure(unit: Unit) -> list[Row]:
     rows: list[Row] = []
     for C in GRID:
         for method in METHODS:
-            began = time.process_time()
+            began = cpu_clock()
             facts: Row = {"proven": None}
             if method == "rfe":
                 ids = eliminate(data, [M], C, drop=0)[M]
@@ -79,7 +79,7 @@ def measure(unit: Unit) -> list[Row]:
                 facts = {"proven": result.status.name == "OPTIMAL"}
             hits = int(np.isin(planted, ids).sum())
             row = {"method": method, "C": C, "hits": hits, "recovered": hits == M and len(ids) == M}
-            rows.append({**row, **facts, "seconds": time.process_time() - began})
+            rows.append({**row, **facts, "seconds": cpu_clock() - began})
     return rows
 
 

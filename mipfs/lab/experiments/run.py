@@ -19,6 +19,7 @@ from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.plumbing import output_file
 from mipfs.plumbing.about import machine, versions
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.plumbing.signals import heard, held
 from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
 
@@ -203,14 +204,14 @@ def check_folder(folder: Path) -> None:
 
 def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
     """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
-    began = time.process_time()
+    began = cpu_clock()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             rows = study.measure(unit)
         except MipfsError as error:
             rows = [{"failed": str(error).splitlines()[0]}]
-    return rows, time.process_time() - began
+    return rows, cpu_clock() - began
 
 
 def stored(study: Study, folder: Path) -> Found:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from mipfs.lab.experiments.study import Row
 from mipfs.report.charts import FAMILY, Curve, Lines
 
 DASH = "–"
+COVERED = 0.95
+"""Coverage of the intervals in brackets."""
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -59,9 +62,36 @@ def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[st
     return [(value, theirs[cell]) for cell, value in mine.items() if cell in theirs]
 
 
+def averaged(
+    rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[str], by: Sequence[str]
+) -> list[tuple[float, float]]:
+    """`pairs`, averaged over the cells of each draw (the columns `by`), which are no independent observations."""
+    found = [pairs(some, one, other, name, key) for some in grouped(rows, *by).values()]
+    return [(float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))) for both in found if both]
+
+
 def difference(found: Sequence[tuple[float, float]]) -> float:
     """The mean of the first less the second; NaN of none."""
     return float(np.mean([a - b for a, b in found])) if found else math.nan
+
+
+def bounds(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The 95% interval of the mean difference (Student's t); the whole line of fewer than two pairs."""
+    differences = [a - b for a, b in found]
+    if len(differences) < 2:
+        return -math.inf, math.inf
+    centre, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    half = float(stats.t.ppf(0.5 + 0.5 * COVERED, len(differences) - 1)) * error
+    return centre - half, centre + half
+
+
+def interval(found: Sequence[tuple[float, float]]) -> str:
+    """The mean difference in points with its `bounds` in brackets; without them of fewer than two pairs."""
+    if not found:
+        return DASH
+    text = f"{100 * difference(found):+.2f} points"
+    low, high = bounds(found)
+    return f"{text} [{100 * low:+.2f}, {100 * high:+.2f}]" if math.isfinite(low) else text
 
 
 def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:

@@ -23,6 +23,7 @@ from mipfs.lab.studies.bench_methods import Fit, Method, get_method
 from mipfs.lab.studies.bench_setting import Setting, Unit
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.plumbing.alarm import TimeUp, alarm
+from mipfs.plumbing.clock import cpu_clock
 from mipfs.plumbing.memory import peak
 
 Record = dict[str, Any]
@@ -95,11 +96,11 @@ def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
     C = setting.C[0] if len(setting.C) == 1 else _chosen(method, part.train, M, setting)
     chosen = began if len(setting.C) == 1 else time.perf_counter()
     with peak() as memory:
-        cpu = time.process_time()
+        cpu = cpu_clock()
         with _limited(method, setting):
             fitted = method.fit(_weighted(method, part.train, setting), M, C, setting)
         seconds = time.perf_counter() - chosen
-        cpu_seconds = time.process_time() - cpu
+        cpu_seconds = cpu_clock() - cpu
     return {
         "value": setting.value(part, scores(fitted.linear, part.X)),
         "n_features": int(fitted.linear.ids.size),

@@ -30,11 +30,12 @@ from mipfs.lab.experiments.fits import driven, error, f1, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
 from mipfs.lab.experiments.store import Store, as_csv, plain
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import compared, curves, mean, pairs, sign_test, standard_error
+from mipfs.lab.experiments.tables import averaged, compared, curves, interval, mean, pairs, sign_test, standard_error
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Line, Pairs, Table
 
 INSTANCES = Path(__file__).parents[3] / "instances"
+REPORTS = Path(__file__).parents[3] / "reports" / "studies"
 
 
 def made(measured: list[int] | None = None) -> Study:
@@ -149,9 +150,34 @@ def test_every_study_says_what_it_is(name: str) -> None:
 def test_the_index_lists_studies_and_claims(tmp_path: Path) -> None:
     found = run(made(), tmp_path)
     page = index.index([found])
-    assert "| 1 | Squares grow | **confirmed** | 6 rows | [squares](squares/README.md) |" in page
+    assert "\n1. **Confirmed.** Squares grow. *Measured:* 6 rows ([squares](squares/README.md)).\n" in page
+    assert "\n### Nobody\n" in page
+    assert "| nobody | 1 | 0 | 0 | 0 | 0 | 1 |" in page
+    cpu = sum(line["cpu_seconds"] for line in found.lines)
+    assert f"| [squares](squares/README.md) | Squares | 4 of 5 | {cpu:,.0f} | {cpu / 4:,.0f} |" in page
     with pytest.raises(UsageError, match="holds no study's rows"):
         index.write_index(tmp_path)
+
+
+@pytest.mark.skipif(not REPORTS.is_dir(), reason="the reports are in the repository alone")
+def test_the_pages_in_the_repository_come_out_of_their_rows() -> None:
+    kept = [name for name in STUDIES if (REPORTS / name / ROWS).is_file()]
+    found = [one for name in kept if (one := stored(get_study(name), REPORTS / name)).lines]
+    for one in found:
+        folder = REPORTS / one.study.name
+        assert (folder / TABLE).read_text(encoding="utf-8") == as_csv(one.rows), one.study.name
+        text = f"# {one.study.title}\n\n" + markdown(one.blocks())
+        assert (folder / PAGE).read_text(encoding="utf-8") == text, one.study.name
+    page = index.index(found)
+    assert (REPORTS / PAGE).read_text(encoding="utf-8") == page
+    assert len(page.splitlines()) <= 150  # a reviewer reads it to the end
+
+
+def test_averages_over_a_draw_count_once() -> None:
+    rows = [
+        {"seed": s, "B": B, "method": m, "x": 10 * s + B + (m == "a")} for s in (1, 2) for B in (1, 3) for m in "ab"
+    ]
+    assert averaged(rows, "a", "b", "x", ["seed", "B"], ["seed"]) == [(13.0, 12.0), (23.0, 22.0)]
 
 
 def test_pairs_and_their_test() -> None:
@@ -166,6 +192,15 @@ def test_pairs_and_their_test() -> None:
     for less, more in ((0, 0), (3, 1), (10, 2), (5, 5)):
         exact = stats.binomtest(less, less + more).pvalue if less + more else 1.0
         assert sign_test(less, more) == pytest.approx(exact)
+
+
+def test_the_interval_of_a_mean_difference_is_students() -> None:
+    found = [(0.9, 0.8), (0.7, 0.7), (0.8, 0.75), (0.6, 0.62)]
+    differences = [100 * (a - b) for a, b in found]
+    low, high = stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    assert interval(found) == f"{np.mean(differences):+.2f} points [{low:+.2f}, {high:+.2f}]"
+    assert interval(found[:1]) == "+10.00 points"
+    assert interval([]) == "–"
 
 
 def test_one_standard_error_takes_the_least_place_within_it() -> None:
