@@ -52,7 +52,9 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
         lost = {"hinge": cp.pos(1 - m), "squared-hinge": 0.5 * cp.square(cp.pos(1 - m)), "logistic": cp.logistic(-m)}
         held = [w == 0] if not ids else []
         problem = cp.Problem(
-            cp.Minimize(0.5 * cp.sum_squares(w) + 0.5 * cp.square(b) + C * cp.sum(lost[loss])),
+            cp.Minimize(
+                0.5 * cp.sum_squares(w) + 0.5 * cp.square(b) + C * cp.sum(cp.multiply(one.sample_weight, lost[loss]))
+            ),
             [*held, *([] if bias else [b == 0])],
         )
         total += float(problem.solve(solver=cp.CLARABEL))
