@@ -48,12 +48,19 @@ def run(script: Path) -> dict[str, Any]:
     return space
 
 
+def page(script: Path) -> str:
+    """The cells below the title as a part of a page."""
+    parts = [text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells(script)]
+    return re.sub(r"\A# .*\n+", "", "\n\n".join(parts)) + "\n"
+
+
 def write(folder: Path) -> None:
-    """Every notebook into a folder."""
+    """Every notebook into a folder, to be downloaded and, as Markdown, to be included by the gallery."""
     folder.mkdir(exist_ok=True)
     for script in SCRIPTS:
         text = json.dumps(notebook(script), indent=1, ensure_ascii=False)
         (folder / f"{script.stem}.ipynb").write_text(f"{text}\n", encoding="utf-8")
+        (folder / f"{script.stem}.md").write_text(page(script), encoding="utf-8")
 
 
 if __name__ == "__main__":

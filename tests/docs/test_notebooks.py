@@ -44,6 +44,6 @@ def test_the_notebook_has_the_cells_and_the_gallery_shows_it(script: Path, tmp_p
     for one in code:
         compile(one, script.name, "exec")
     gallery = (DOCS / "examples.md").read_text(encoding="utf-8")
-    for part in (f"notebooks/{script.stem}.ipynb", f"({script.stem}.svg)", f"notebooks/{script.stem}.py"):
+    for part in (f"notebooks/{script.stem}.ipynb", f"({script.stem}.svg)", f"notebooks/{script.stem}.md"):
         assert part in gallery
     assert (DOCS / f"{script.stem}.svg").exists()
