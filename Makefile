@@ -40,7 +40,7 @@ docs: $(VENV)/installed-docs
 	@echo "docs/_build/html/index.html"
 
 clean:
-	rm -rf docs/_build docs/formulations.md $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/formulations.md docs/notebooks $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 # A candidate counts only if it runs (a pyenv shim may be there without an interpreter behind it).
 $(BIN)/python:

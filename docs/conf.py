@@ -10,6 +10,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import notebooks  # noqa: E402  beside this file
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 from sphinx import addnodes  # noqa: E402
@@ -20,7 +21,7 @@ project, author, release = "mipfs", "mipfs contributors", mipfs.__version__
 copyright = author
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "formulations_page"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "notebooks"]
 
 html_theme = "furo"
 html_title = f"mipfs {release}"
@@ -76,6 +77,7 @@ def _named(app: Any, domain: str, kind: str, node: Any) -> None:
 
 def setup(app: Any) -> None:
     """What the manual needs beyond extensions."""
+    notebooks.write(HERE / "notebooks")  # before the sources are looked for
     app.connect("object-description-transform", _named)
     app.connect("autodoc-process-docstring", _escaped, priority=100)  # before napoleon reads them
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

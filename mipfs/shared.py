@@ -10,6 +10,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.stacked import INTERCEPT, stacked
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
+from mipfs.selection.rows import Rows
 
 TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out")
 """What a shared support takes of the parameters of a problem."""
@@ -20,7 +21,8 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
 
     Parameters
     ----------
-    instances : the data of every class against the rest
+    instances : the data of every class against the rest; rows, costs and forced features of the first hold, and
+        `mipfs.data.classes.weighted` gives the classes weights
     **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
         weight is (`mipfs.data.stacked`)
 
@@ -37,15 +39,17 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     if not isinstance(bias, bool):
         raise UsageError(f"bias = {bias!r} must be true or false")
     data = stacked(instances, bias)
+    groups = atoms.make("groups", data)
     if bias:
         M = given.get("M")
         given["M"] = M + 1 if isinstance(M, int) and not isinstance(M, bool) else M
-        forced = given.get("forced_in") or ()
-        given["forced_in"] = (*((forced,) if isinstance(forced, str) else forced), INTERCEPT)
+        if (forced := given.get("forced_in")) is not None:
+            given["forced_in"] = (*((forced,) if isinstance(forced, str) else forced), INTERCEPT)
         lam = given.get("lam")
         if isinstance(lam, (int, float)) and lam:
             given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
-    return Problem(data, bias=False, atoms=atoms.make("groups", data), **given)
+    rows = Rows.of(data.rows, {name: g for g, name in enumerate(groups.names)})
+    return Problem(data, bias=False, atoms=groups, rows=rows, **given)
 
 
 def features_among(selected: Sequence[str]) -> tuple[str, ...]:

@@ -321,6 +321,8 @@ def read_csv(text, document, described):
     weights = [float(cell) for cell in cells.pop("sample_weight")] if "sample_weight" in cells else None
     bags = [int(cell) for cell in cells.pop("bag")] if "bag" in cells else None
     names, columns = [], []
+    for name in (document.get("read") or {}).get("left_out", []):
+        del cells[name]
     for name, column in cells.items():
         try:
             columns.append([float(cell) for cell in column])
@@ -1331,7 +1333,7 @@ def check_classifier(stated):
             need(same, "the labels are others in the data")
     read = document.get("read")
     read = {"label": None, "words": {}} if read is None else read
-    need(set(read) <= {"label", "words"} and isinstance(read["words"], dict), "read has unknown fields")
+    need(set(read) <= {"label", "words", "left_out"} and isinstance(read["words"], dict), "read has unknown fields")
     need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
     chosen = chosen_of(stated, document["selected"])
     used = {data.names[column] for j in chosen for column in stated.columns[j]}

@@ -112,6 +112,9 @@ def _check_reading(data: Instance, read: Any) -> None:
     words = dict(read["words"])
     same = label is None or data.label is None or label == data.label
     require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
+    gone = read.get("left_out")
+    apart = gone is None or data.left_out is None or {*gone} == {*data.left_out}
+    require(apart, f"columns of words that are no features are {data.left_out}, and not {gone}")
     for column, seen in words.items() if data.words else ():
         require(column in data.words, f"{column!r} is no column of words of the data")
         require([*seen] == [*data.words[column]], f"the words of the column {column!r} are not those of the data")

@@ -22,7 +22,11 @@ PARAMS = _names(
     "class_weight"
 )
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
-SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words recipe"), _names("negative positive")
+SCALING, READ, LABELS = (
+    _names("kind shift scale center"),
+    _names("label words left_out recipe"),
+    _names("negative positive"),
+)
 RECIPE = _names("drop use impute types filled missing")
 ATOMS = _names("names columns scale made")
 FUNCTIONS = _names("name options data_sha256 n_features scaling features")

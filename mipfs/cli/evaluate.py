@@ -24,18 +24,24 @@ def evaluate(
     """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import evaluate_classes
+    from mipfs.lab.classes.judged import rows_of_class
     from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.result.score import score
 
     check_target(json, point_files.split(result_file)[0], data_file)
-    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
+    file, name = point_files.split(result_file)
+    several = classes_or_none(file)
+    if several is not None and name is None:
         return evaluate_classes(several, data_file, label, positive, json, quiet)
-    card = card_or_none(point_files.split(result_file)[0])
+    card = card_or_none(file)
     result = point_files.load(result_file) if card is None else card.result
     # --scale changes nothing here: the classifier is on the user's scale.
-    data = labelled(result, data_file, label)
+    if several is not None and name is not None:
+        data = rows_of_class(several, name, data_file, label)
+    else:
+        data = labelled(result, data_file, label)
     document = score(result, data, positive, values=None if card is None else card.decision_function(data))
     if json is not None:
         write_json(document, json)

@@ -50,7 +50,8 @@ def predict(
 
     check_target(json, point_files.split(result_file)[0], data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
+    file, name = point_files.split(result_file)
+    if name is None and (several := classes_or_none(file)) is not None:
         if probability:
             raise UsageError(f"{result_file}: --probability is for two classes; leave it out")
         return predict_classes(several, data_file, label, scores, json, quiet)

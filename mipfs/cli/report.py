@@ -1,4 +1,4 @@
-"""``mipfs report``: results, paths and ladders as one page."""
+"""``mipfs report``: results, paths, ladders and benchmarks as one page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mipfs.cli.options import Json, Label, Quiet, Seed
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
+    from mipfs.data.instance import Instance
     from mipfs.lab.studies.reading import Study
     from mipfs.result.result import Result
 
@@ -21,7 +22,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="RESULT.json...",
-            help="What `mipfs solve`, `path` or `compare` wrote with --json; several stand side by side.",
+            help="What `mipfs solve`, `path`, `compare` or `bench` wrote with --json; several stand side by side.",
             show_default=False,
         ),
     ],
@@ -82,21 +83,35 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any:
     """How the classifiers of a study do on data; None without data, or of what has no classifier."""
+    from mipfs.lab.classes import OneVsRest, judged
+    from mipfs.lab.classes.one_vs_rest import classes_or_none
+    from mipfs.lab.studies import point_files
+    from mipfs.lab.studies.bench import Bench
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.result.result import Result
 
     if data is None:
         return None
+    file, name = point_files.split(path)
+    if isinstance(study, Result) and name is not None and (several := classes_or_none(file)) is not None:
+        return _judged(study, judged.rows_of_class(several, name, data, label), data)
     if isinstance(study, Result):
         return _score(study, data, label) if study.has_classifier else None
+    if isinstance(study, OneVsRest):
+        return {**judged.score(study, data, label), "source": Path(data).name}
     if isinstance(study, SolutionPath):
         return [_score(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
-    raise UsageError(f"--data: {path} is a ladder, which has no classifier to judge; leave it out")
+    what = "a benchmark" if isinstance(study, Bench) else "a ladder"
+    raise UsageError(f"--data: {path} is {what}, which has no classifier to judge; leave it out")
 
 
 def _score(result: Result, path: str, label: str | None) -> dict[str, Any]:
     from mipfs.cli.evaluate import labelled
+
+    return _judged(result, labelled(result, path, label), path)
+
+
+def _judged(result: Result, data: Instance, path: str) -> dict[str, Any]:
     from mipfs.result.score import score
 
-    data = labelled(result, path, label)
     return {**score(result, data), "source": Path(path).name, "trained_on": data.sha256 == result.data_sha256}

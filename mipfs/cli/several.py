@@ -30,16 +30,20 @@ def verify_classes(
     from mipfs.cli.output import write_json
     from mipfs.cli.text import say
     from mipfs.cli.verify import REJECTED, show_report
+    from mipfs.lab.studies import point_files
     from mipfs.report.visible import finite_or_none
 
     given = [name for name, value in odd.items() if value is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes; leave it out")
+    name = point_files.split(result_file)[1]
+    names = ["all classes"] if found.together is not None else [str(label) for label in found.classes]
     try:
-        reports = found.verify(_instances(found, data_file, *reading))
+        instances = _instances(found, data_file, *reading)
+        reports = found.verify(instances) if name is None else [found.verify_class(name, instances)]
     except LabelError as error:
         reports = [Report(False, f"its labels are not those of the data: {error.message}")]
-    names = ["all classes"] if found.together is not None else [str(label) for label in found.classes]
+    names = names if name is None else [name]
     if json is not None:
         plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]
         write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, json)
@@ -70,24 +74,12 @@ def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, 
         raise UsageError(f"--scale {scale.value}: the result is about data with scale {kind!r}; leave the option out")
     recipe = Recipe() if first.recipe is None else Recipe.of_document(first.recipe)
     given = {"scale": kind, **recipe_options(None, None, None, None, words)}
+    if words is None and first.read is not None:
+        given["left_out"] = first.read.get("left_out")
     named = first.label_column if label is None else label
     if named is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = named
     return read_classes(data_file, recipe, **given)
-
-
-def _new(found: OneVsRest, data_file: str, label: str | None, every: Any = None) -> Instance:
-    """New rows, with what any class looks at."""
-    from mipfs.readers import read_new
-    from mipfs.result.prediction import inputs
-
-    looked = [inputs(one) for one in found.classifiers]
-    names = tuple(dict.fromkeys(name for used, _ in looked for name in used))
-    first = found.classifiers[0]
-    return read_new(
-        data_file, names=names, n_features=looked[0][1], labels=every, label=label, remembered=first.label_column,
-        recipe=first.recipe,
-    )  # fmt: skip
 
 
 def predict_classes(
@@ -95,9 +87,10 @@ def predict_classes(
 ) -> int:
     """Print the class of every row; with scores a table of the values of all classes."""
     from mipfs.cli.output import write_json
+    from mipfs.lab.classes.judged import new_rows
     from mipfs.report.visible import in_cell, visible
 
-    values = found.decision_function(_new(found, data_file, label))
+    values = found.decision_function(new_rows(found, data_file, label))
     labels = found.labels_of(values).tolist()
     if json is not None:
         named = [str(one) for one in found.classes]
@@ -118,35 +111,18 @@ def evaluate_classes(
     found: OneVsRest, data_file: str, label: str | None, positive: str | None, json: str | None, quiet: bool
 ) -> int:
     """Print accuracy, balanced accuracy, the mean F1 of the classes, and the confusion."""
-    import numpy as np
-
     from mipfs.cli.output import write_json
     from mipfs.cli.text import show_pairs, show_table
-    from mipfs.readers.labels import Known
+    from mipfs.lab.classes.judged import SHARES, score
 
     if positive is not None:
         raise UsageError("--positive is for two classes; leave it out")
-    known = Known(found.classes)
-    data = _new(found, data_file, label, known)
-    truth = known.codes
-    guessed = found.decision_function(data).argmax(axis=1)
-    K = len(found.classes)
-    confusion = np.zeros((K, K), dtype=int)
-    np.add.at(confusion, (truth, guessed), 1)
-    hits, there, said = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    met = there > 0
-    f1 = 2.0 * hits / np.maximum(there + said, 1)
-    shares = {
-        "accuracy": float(hits.sum() / max(truth.size, 1)),
-        "balanced_accuracy": float(np.mean(hits[met] / there[met])) if met.any() else None,
-        "mean_f1": float(np.mean(f1[met])) if met.any() else None,
-    }
+    document = score(found, data_file, label)
     if json is not None:
-        head = {"schema": 1, "n_samples": int(truth.size), "classes": list(found.classes)}
-        write_json({**head, **shares, "confusion": confusion.tolist()}, json)
+        write_json(document, json)
     if json != "-" and not quiet:
-        told = [(name.replace("_", " "), "undefined" if v is None else f"{v:.4f}") for name, v in shares.items()]
-        show_pairs([("samples", str(truth.size)), *told])
-        rows = [(f"is {one}", *map(str, row)) for one, row in zip(found.classes, confusion.tolist(), strict=True)]
-        show_table(("", *(f"predicted {one}" for one in found.classes)), rows)
+        told = [(words, "undefined" if document[n] is None else f"{document[n]:.4f}") for n, words in SHARES.items()]
+        show_pairs([("samples", str(document["n_samples"])), *told])
+        pairs = zip(found.classes, document["confusion"], strict=True)
+        show_table(("", *(f"predicted {one}" for one in found.classes)), [(f"is {c}", *map(str, r)) for c, r in pairs])
     return 0

@@ -36,7 +36,7 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.solve_classes import Asked, solve_classes
+from mipfs.cli.solve_classes import Asked, Output, solve_classes
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 from mipfs.errors import MoreClassesError, UsageError
 
@@ -174,7 +174,8 @@ def solve(
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
         asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit)
-        return solve_classes(asked, error, given, written_out, shared_support, (json, quiet, certificate_limit))
+        to = Output(json, report, quiet, certificate_limit)
+        return solve_classes(asked, error, given, written_out, shared_support, to)
     if shared_support:
         raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)

@@ -6,17 +6,19 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
+    from mipfs.lab.classes import OneVsRest
     from mipfs.result.result import Result
 
 FOR_TWO = (
     *("positive", "subject_to", "nonnegative", "nonpositive", "weight_bounds", "box", "start", "validation"),
-    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate", "report"),
+    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate"),
 )
 """Options that are for two classes."""
 SHARED_MODELS = ("fsp-m", "fsp-lambda")
@@ -45,13 +47,22 @@ class Asked:
         return {name: one for name, one in given.items() if one is not None} | parse_options(self.option, driver)
 
 
+class Output(NamedTuple):
+    """Where JSON and page go, whether nothing is shown, and the limit of the certificates in megabytes."""
+
+    json: str | None
+    report: str | None
+    quiet: bool
+    certificate_limit: float
+
+
 def solve_classes(
     asked: Asked,
     error: MoreClassesError,
     reading: Mapping[str, Any],
     options: Mapping[str, Any],
     shared: bool,
-    output: tuple[str | None, bool, float],
+    output: Output,
 ) -> int:
     """Solve every class against the rest, or all on one support; write and show it; the exit code.
 
@@ -62,17 +73,17 @@ def solve_classes(
     reading : keyword arguments of `mipfs.read`
     options : all options of the command, of which `FOR_TWO` are refused
     shared : whether there is one selection for all
-    output : json, quiet, and the limit of the certificates in megabytes
+    output : Output
     """
     from mipfs import readers
     from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE, write_json
-    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.output import INFEASIBLE
+    from mipfs.cli.typed import command_line
+    from mipfs.data.classes import of_many, weighted
     from mipfs.lab.classes import OneVsRest
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Status
 
-    json, quiet, limit = output
     given = [f"--{name.replace('_', '-')}" for name in FOR_TWO if options.get(name) is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
@@ -81,17 +92,13 @@ def solve_classes(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were shown when the labels were read
         instances = readers.read_classes(asked.data_file, parts, **rest)
+    weights = of_many(asked.params.get("class_weight", instances[0].class_weight), instances)
+    asked = dataclasses.replace(asked, params={k: v for k, v in asked.params.items() if k != "class_weight"})
+    instances = weighted(instances, weights)
     with held(deliver=False):
         found = _shared(asked, instances) if shared else _separate(asked, instances)
         if isinstance(found, OneVsRest):
-            if json == "-":
-                write_json(found.document(), json)
-            elif json is not None:
-                found.save(json, certificate_limit=limit)
-            if json != "-" and not quiet:
-                show_blocks(found.blocks())
-                if json is not None:
-                    say(f"\nwritten to {json}, with the certificates beside it")
+            _written(dataclasses.replace(found, class_weight=weights, command=command_line()), asked, output)
             return 0
     label, result = found
     if result.status is Status.INFEASIBLE:
@@ -100,6 +107,24 @@ def solve_classes(
         return INFEASIBLE
     complain(f"{label}: stopped before any classifier was found; raise the limit")
     return STOPPED_EARLY
+
+
+def _written(found: OneVsRest, asked: Asked, output: Output) -> None:
+    """Write the JSON and the page where they were asked for, and show the result."""
+    from mipfs.cli.output import tell_page, write_json, write_page
+    from mipfs.cli.text import say, show_blocks
+
+    if output.json == "-":
+        write_json(found.document(), output.json)
+    elif output.json is not None:
+        found.save(output.json, certificate_limit=output.certificate_limit)
+    write_page(output.report, f"{Path(asked.model).name} on {Path(asked.data_file).name}", found)
+    if output.json == "-" or output.quiet:
+        return
+    show_blocks(found.blocks())
+    if output.json is not None:
+        say(f"\nwritten to {output.json}, with the certificates beside it")
+    tell_page(output.report, after=output.json is not None)
 
 
 def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:

@@ -132,6 +132,8 @@ def data_of(
     recipe = Recipe() if result.recipe is None else Recipe.of_document(result.recipe)
     if positive is None:
         given["positive"] = result.labels["positive"]
+    if words is None and result.read is not None:
+        given["left_out"] = result.read.get("left_out")
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
     if format_of(Path(data_file)) == "store":

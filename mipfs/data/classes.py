@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,54 @@ def of_classes(given: Any, data: Instance) -> tuple[float, float] | None:
 def by_label(weights: tuple[float, float] | None, labels: Any) -> dict[str, float] | None:
     """The weights of the classes by the text of their labels, as the JSON of a result has them."""
     return None if weights is None else {str(labels.negative): weights[0], str(labels.positive): weights[1]}
+
+
+def of_many(given: Any, instances: Sequence[Instance]) -> dict[str, float]:
+    """The weights of more than two classes by the text of their labels; {} where there are none.
+
+    "balanced" is Σ weights/(K · Σ weights of the class), as scikit-learn has it.
+
+    Parameters
+    ----------
+    given : what was asked for, as in `Problem`
+    instances : the data of every class against the rest
+
+    Raises
+    ------
+    UsageError
+        A label that is none of the classes, or one that is named twice.
+    """
+    given = checked_weights(given)
+    if given is None:
+        return {}
+    labels = [one.labels.positive for one in instances]
+    if given == BALANCED:
+        weights = instances[0].sample_weight
+        own = [float(weights[one.y > 0].sum()) for one in instances]
+        return {str(label): float(weights.sum()) / (len(own) * part) for label, part in zip(labels, own, strict=True)}
+    assert isinstance(given, Mapping)
+    found = {str(label): 1.0 for label in labels}
+    met = set[str]()
+    for label, weight in given.items():
+        name = next((str(own) for own in labels if _same(own, label)), None)
+        if name is None:
+            known = ", ".join(map(str, labels))
+            raise UsageError(f"class_weight names {label!r}, which is no label: these are {known}")
+        if name in met:
+            raise UsageError(f"class_weight names the label {name!r} twice; give it one weight")
+        met.add(name)
+        found[name] = weight
+    return found
+
+
+def weighted(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[Instance]:
+    """The data of every class against the rest, where a sample weighs in each what its own class does (`of_many`)."""
+    if not weights:
+        return [replace(one, class_weight=None) for one in instances]
+    own = np.ones(instances[0].n_samples)
+    for one in instances:
+        own[one.y > 0] = weights[str(one.labels.positive)]
+    return [replace(one, sample_weight=one.sample_weight * own, class_weight=None) for one in instances]
 
 
 class Weighted:

@@ -108,6 +108,7 @@ class Instance:
     constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
     bare_sha256 : str, digest of the data without that column
     prepared : Prepared or None, what was done to a raw table: columns left out, missing values that were filled in
+    left_out : tuple of str or None, columns of words that are no features as they tell rows apart; None without words
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     """
 
@@ -137,6 +138,7 @@ class Instance:
     bare_sha256: str = ""
     weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: Prepared | None = None
+    left_out: tuple[str, ...] | None = None
     class_weight: ClassWeight | None = None
 
     def __repr__(self) -> str:
@@ -182,7 +184,7 @@ class Instance:
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
-        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None}
+        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "left_out": None}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:

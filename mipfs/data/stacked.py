@@ -10,11 +10,12 @@ block, penalised as every weight is, in a group of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from mipfs.data.instance import Instance, Labels
+from mipfs.data.instance import Instance, Labels, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 
@@ -37,23 +38,17 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
 
     Returns
     -------
-    Instance (Kn, Kp'), whose groups are the features
+    Instance (Kn, Kp'), whose groups are the features; rows and forced features of the data are about these
 
     Raises
     ------
     UsageError
-        Data that is not in memory, or what is said of single features: rows, costs, penalties, bounds.
+        Data that is not in memory, or what is said of single weights: penalties, bounds.
     """
     first = instances[0]
     if not first.block().is_stored:
         raise UsageError("a shared support is for data in memory; give the file that the store was made of")
-    select = first.select
-    told = {
-        "rows": first.rows,
-        "penalty": any(first.penalty.values()),
-        "weights": first.weight_bounds,
-        "select": select.forced_in or select.forced_out or select.M is not None,
-    }
+    told = {"penalty": any(first.penalty.values()), "weights": first.weight_bounds}
     given = [name for name, value in told.items() if value]
     if given:
         raise UsageError(f"a shared support takes no [{given[0]}] of the .toml beside the data; leave it out")
@@ -71,7 +66,7 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
     whole = sparse.csc_array(sparse.block_diag([X] * K, format="csc"))
     order = np.arange(K * width).reshape(K, width).T.ravel()  # the columns of a feature stand together
     groups = {name: tuple(column_of(name, label) for label in classes) for name in names}
-    return Instance.from_arrays(
+    found = Instance.from_arrays(
         sparse.csc_array(whole[:, order]),
         np.concatenate([one.y for one in instances]),
         feature_names=[column for members in groups.values() for column in members],
@@ -80,6 +75,15 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
         groups=groups,
         source=first.source,
     )
+    return replace(found, rows=first.rows, select=_selected(first.select, intercept))
+
+
+def _selected(select: SelectDefaults, intercept: bool) -> SelectDefaults:
+    """What the data asks of a selection, with the group of the intercepts, which is always in it and counts as one."""
+    if not intercept:
+        return select
+    M = None if select.M is None else select.M + 1
+    return replace(select, M=M, forced_in=(*select.forced_in, INTERCEPT))
 
 
 def unstacked(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[tuple[dict[str, float], float]]:

@@ -121,7 +121,10 @@ def read(
 
 
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
-    """Read data that was prepared by a recipe, whatever the .toml beside it asks for; else as `read`."""
+    """Read data that was prepared by a recipe, whatever the .toml beside it asks for; else as `read`.
+
+    ``left_out`` names the columns of words that a result was found without, as IDs are.
+    """
     return _read(path, recipe, **given)
 
 
@@ -152,8 +155,9 @@ def _read(
     positive: Any = None,
     n_features: int | None = None,
     words: Sequence[str] | None = None,
+    left_out: Sequence[str] | None = None,
 ) -> Instance:
-    """What `read` says; of a recipe in parts the .toml says what is None."""
+    """What `read` says; of a recipe in parts the .toml says what is None, `left_out` are all columns of IDs."""
     frame = path if is_frame(path) else None
     if frame is None and not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
@@ -179,9 +183,13 @@ def _read(
         names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
     else:
         table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
+    gone = None
     if table.signs is None:
         named = [name for name in preparing.recipe.use or () if name in table.groups]
-        table, names = without_ids(table, names, [*(sidecar.words if words is None else words), *named], path)
+        keep = [*(sidecar.words if words is None else words), *named]
+        every = [*table.groups]
+        table, names = without_ids(table, names, keep, path, left_out)
+        gone = tuple(one for one in every if one not in table.groups) if every else None
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
@@ -210,16 +218,19 @@ def _read(
         label=table.label,
         words=_words(table),
     )
-    instance = _described(instance, sidecar, table.recipe or preparing.recipe, table)
+    several = isinstance(positive, Every)
+    instance = replace(instance, left_out=gone)
+    instance = _described(instance, sidecar, table.recipe or preparing.recipe, table, several)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
 
 
-def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table) -> Instance:
-    """With class weights that the description asks for, and what was done to a raw table."""
+def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table, several: bool) -> Instance:
+    """With class weights that the description asks for, of `several` classes unchecked, and what was done to it."""
     try:
-        instance.class_weights(sidecar.class_weight)
+        if not several:
+            instance.class_weights(sidecar.class_weight)
     except UsageError as error:
         sidecar.fail(f"[data] {error}", "name one of them", "data", "class_weight")
     prepared = Prepared(recipe, table.filled).over(instance.index) if recipe else None

@@ -28,6 +28,9 @@ MOST_NAMED = 40
 """Columns that a message lists."""
 MOST_WORDS = 20
 """Words of a column from which on it is doubted that they are categories."""
+MANY_WORDS, ROWS_A_WORD = 50, 5
+"""More words than that, in fewer rows each on the mean, are names (employers, streets): of a new row they say nothing,
+and one-hot features of the rare ones fit single rows. The 50 states of a country in 300 rows stay."""
 _ORDINARY = "write numbers as 1234.5 (no currency, unit or decimal comma)"
 MOST_CHARACTERS = 30
 """Characters of a cell that a message repeats."""
@@ -134,14 +137,18 @@ def _is_number(name: str) -> bool:
 
 
 def tells_rows_apart(words: int, rows: int) -> bool:
-    """Whether a column of words is hardly one of categories: more than `MOST_WORDS`, different in most rows."""
-    return words > MOST_WORDS and rows < 2 * words
+    """Whether a column of words is hardly one of categories: its words are different in most rows, or many and rare."""
+    differs = words > MOST_WORDS and rows < 2 * words
+    return differs or (words > MANY_WORDS and rows < ROWS_A_WORD * words)
 
 
-def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: Path) -> tuple[Table, Sequence[str]]:
+def without_ids(
+    table: Table, names: Sequence[str], keep: Sequence[str], path: Path, exactly: Sequence[str] | None = None
+) -> tuple[Table, Sequence[str]]:
     """A table, and the names of its features, without columns of words that tell its rows apart, as IDs do.
 
-    A classifier learns nothing of a new row from the ID of another. `keep` are columns that are features all the same.
+    A classifier learns nothing of a new row from the ID of another. `keep` are columns that are features all the same;
+    `exactly` are those that a result was found without, whatever the rule is.
 
     Raises
     ------
@@ -154,7 +161,10 @@ def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: P
         For every column that is left out.
     """
     n = table.X.shape[0]
-    without = left_out(table.groups, n, keep, path)
+    if exactly is None:
+        without = left_out(table.groups, n, keep, path)
+    else:
+        without = [one for one in table.groups if one in exactly]
     if not without:
         return table, names
     gone = {feature for one in without for feature in table.groups[one]}
@@ -179,7 +189,7 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
         words = [word[len(one) + 1 :] for word in groups[one]]
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0])!r}, as IDs and dates do, and is left out; "
+            f"{_example(words[0])!r}, as IDs{', names' if n >= 2 * len(words) else ''} and dates do, and is left out; "
             f"{remedy(one, words) or _ORDINARY}, or name it under [data] words in "
             f"the .toml beside the data (--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it "
             f"(drop=[{one!r}])",

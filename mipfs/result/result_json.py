@@ -217,6 +217,8 @@ def _atoms(value: Any) -> dict[str, Any]:
 
 def _read(value: Any) -> dict[str, Any]:
     found = _record(label=_or_null(_text), words=_table(_list(_text)))(value)
+    if "left_out" in found:
+        found["left_out"] = list(_list(_text)(found["left_out"]))
     if found.get("recipe") is not None:
         counted = {"filled": _table(_label), "missing": _table(_whole)}
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Atoms
+from mipfs.data.instance import Instance
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
@@ -45,7 +46,7 @@ def result_of(run: Run, driver: str) -> Result:
     chosen = () if run.incumbent is None else run.incumbent.selected
     selected = tuple(run.problem.atoms.names[int(g)] for g in chosen)
     atoms = run.problem.atoms
-    described = _described(run) if atoms.is_held or not atoms.is_checkable else of_pairs(run)
+    described = described_at(run.problem, chosen) if atoms.is_held or not atoms.is_checkable else of_pairs(run)
     found = Result(
         status=run.status(),
         stop_reason=reason,
@@ -59,15 +60,15 @@ def result_of(run: Run, driver: str) -> Result:
         seconds=run.elapsed,
         counters=dict(run.counters),
         trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
-        labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
+        labels=labels_of(data),
         conflict=run.conflict,
         relaxed=_relaxed(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
-        versions=dict(versions(*PACKAGES)),
+        versions=packages(),
         extra=_extra(run),
         near_optimal=near,
-        read=_reading(atoms, described["columns"], selected),
+        read=reading(atoms, described["columns"], selected),
         claim=claim,
         pool=run.outcome.pool if _keeps(run.options) else None,
         alpha=run.outcome.alpha,
@@ -78,11 +79,11 @@ def result_of(run: Run, driver: str) -> Result:
     return narrowed(found, run.problem)
 
 
-def _described(run: Run) -> dict[str, Any]:
-    """The fields that are about the data and the atoms, of atoms whose columns are the data's own."""
-    data = run.problem.data
-    atoms = run.problem.atoms
-    selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
+def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]) -> dict[str, Any]:
+    """The fields of a `Result` about the data and the chosen atoms, whose columns are the data's own."""
+    data = problem.data
+    atoms = problem.atoms
+    selected = np.asarray(chosen, dtype=np.int64)
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
     center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
@@ -95,7 +96,7 @@ def _described(run: Run) -> dict[str, Any]:
             **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
-        "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),
+        "rows": tuple(stated(problem.named_rows(), atoms.names)["rows"]),
         "atoms": atoms.document(selected),
     }
 
@@ -139,14 +140,16 @@ def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:
     return hexadecimal(problem.data) if problem.atoms.raw is problem.data and problem.loss != "structural" else {}
 
 
-def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
+def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
     """How the data was read, for whoever uses the classifier; None for arrays."""
     data = atoms.raw
     names = {*columns, *selected}
     used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
-    if data.prepared is not None:
-        return {"label": data.label, "words": used, "recipe": data.prepared.document()}
-    return None if data.label is None and not used else {"label": data.label, "words": used}
+    if data.label is None and not used and not data.left_out and data.prepared is None:
+        return None
+    recipe = {} if data.prepared is None else {"recipe": data.prepared.document()}
+    gone = {} if data.left_out is None else {"left_out": list(data.left_out)}
+    return {"label": data.label, "words": used, **gone, **recipe}
 
 
 def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
@@ -163,6 +166,16 @@ def _extra(run: Run) -> dict[str, Any]:
         return {}
     values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))
     return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
+
+
+def packages() -> dict[str, str]:
+    """The versions that a result states."""
+    return dict(versions(*PACKAGES))
+
+
+def labels_of(data: Instance) -> dict[str, Any]:
+    """What the classes are called, as JSON has it."""
+    return {"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)}
 
 
 def _plain(value: Any) -> Any:

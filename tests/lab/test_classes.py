@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from sklearn.base import clone
 
 import mipfs
 from mipfs.cli import main
-from mipfs.data.instance import Instance, Labels
+from mipfs.data.classes import of_many, weighted
+from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.data.stacked import stacked
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.classes import OneVsRest, solve_shared
+from mipfs.lab.classes import OneVsRest, parts_of, solve_shared
+from mipfs.shared import features_among
+from tests.schemas import broken, schema
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -48,7 +52,9 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
         lost = {"hinge": cp.pos(1 - m), "squared-hinge": 0.5 * cp.square(cp.pos(1 - m)), "logistic": cp.logistic(-m)}
         held = [w == 0] if not ids else []
         problem = cp.Problem(
-            cp.Minimize(0.5 * cp.sum_squares(w) + 0.5 * cp.square(b) + C * cp.sum(lost[loss])),
+            cp.Minimize(
+                0.5 * cp.sum_squares(w) + 0.5 * cp.square(b) + C * cp.sum(cp.multiply(one.sample_weight, lost[loss]))
+            ),
             [*held, *([] if bias else [b == 0])],
         )
         total += float(problem.solve(solver=cp.CLARABEL))
@@ -80,6 +86,41 @@ def test_a_feature_costs_once_for_all_classes_and_intercepts_nothing() -> None:
     }
     result = solve_shared(data, C=0.5, lam=lam, options={"gap": 1e-7})
     assert result.objective == pytest.approx(min(values.values()), rel=1e-5)
+
+
+def test_class_weights_rows_and_a_budget_of_a_shared_support() -> None:
+    X, codes = draw(6)
+    budget = Row("budget", {"x1": 3.0, "x2": 1.0, "x3": 1.0, "x4": 2.0}, -np.inf, 3.0)
+    plain = [replace(one, rows=(budget,), select=SelectDefaults(M=2)) for one in instances(X, codes)]
+    data = weighted(plain, of_many({0: 5, 2: 0.5}, plain))
+    np.testing.assert_array_equal(data[1].sample_weight, np.array([5.0, 1.0, 0.5])[codes])
+    allowed = [(), (0,), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3)]
+    best = min(allowed, key=lambda ids: least(data, ids, "hinge", 0.5, True))
+    result = solve_shared(data, C=0.5, options={"gap": 1e-7})
+    assert result.objective == pytest.approx(least(data, best, "hinge", 0.5, True), rel=1e-5)
+    assert set(features_among(result.selected)) == {f"x{j + 1}" for j in best}
+    report = mipfs.verify(result, stacked(data))
+    assert report.accepted
+    assert not report.differs
+    other = [replace(one, rows=(replace(budget, ub=2.0),)) for one in data]
+    assert "row 'budget'" in mipfs.verify(result, stacked(other)).differs[0]
+    balanced = of_many("balanced", plain)
+    assert balanced == pytest.approx({str(k): 24 / (3 * np.sum(codes == k)) for k in range(3)})
+
+
+def test_the_classes_of_a_shared_support_are_described_without_a_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, codes = draw(1)
+    data = instances(X, codes)
+    together = solve_shared(data, M=2, C=0.5)
+    monkeypatch.setattr("mipfs.drivers.solve", None)
+    parts = parts_of(together, data, C=0.5)
+    for k, part in enumerate(parts):
+        assert set(part.selected) == set(features_among(together.selected))
+        assert part.labels == {"negative": f"not {k}", "positive": k}
+        margins = data[k].y * part.decision_function(X)
+        w = [part.weights[name] * part.scaling["scale"][name] for name in part.weights]
+        assert part.objective == pytest.approx(0.5 * np.dot(w, w) + 0.5 * np.maximum(0, 1 - margins).sum())
+        assert mipfs.Result.from_json(part.to_json()).weights == part.weights
 
 
 @pytest.mark.parametrize("sparse_", [False, True])
@@ -145,6 +186,7 @@ def test_from_the_command_line(table: Path, capsys: pytest.CaptureFixture[str], 
     assert back.predict(pd.read_csv(new)).tolist() == labels
     assert main(["predict", saved, new, "--scores"]) == 0
     assert capsys.readouterr().out.startswith("label,score of high,score of low,score of middle\n")
+    assert not broken(document, schema("classes"))
     weights = next(one["weights"] for one in document["results"] if one["weights"])
     name = next(iter(weights))
     weights[name] *= 1.01  # what predict uses is what was proven
@@ -153,13 +195,42 @@ def test_from_the_command_line(table: Path, capsys: pytest.CaptureFixture[str], 
     assert "rejected: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [[], ["--shared-support"]], ids=["separate", "shared"])
+def test_one_class_is_named_behind_the_file(table: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    saved, data, page = (str(table.with_name(name)) for name in ("r.json", "t.csv", "r.html"))
+    asked = ["--label", "kind", "--scale", "standard", "--impute", "median", "--drop", "id", "--M", "2"]
+    assert main(["solve", "fsp-m", data, *asked, *more, "-p", "class_weight=low:3", "--json", saved, "-q"]) == 0
+    assert json.loads(Path(saved).read_text())["class_weight"] == {"high": 1.0, "low": 3.0, "middle": 1.0}
+    assert main(["verify", f"{saved}#low", data]) == (2 if more else 0)
+    said = capsys.readouterr()
+    assert "one proof; verify the file without #low" in said.err if more else said.out.startswith("low:\n")
+    assert main(["evaluate", f"{saved}#low", data, "--json", "-", "-q"]) == 0
+    judged = json.loads(capsys.readouterr().out)
+    found, truth = OneVsRest.load(saved), pd.read_csv(data)
+    values = found.named("low").decision_function(truth)
+    assert judged["accuracy"] == pytest.approx(np.mean((values > 0) == (truth["kind"] == "low").to_numpy()))
+    assert main(["predict", f"{saved}#low", data]) == 0
+    labels = np.array(capsys.readouterr().out.splitlines())
+    np.testing.assert_array_equal(labels == "low", values > 0)
+    assert main(["verify", f"{saved}#lwo", data]) == 2
+    assert "#lwo: no such class; did you mean 'low'?" in capsys.readouterr().err
+    assert main(["report", f"{saved}#low", "--data", data, "-o", page, "-q"]) == 0
+    assert "the best 2 of 4 features" in Path(page).read_text() or more
+    assert main(["report", saved, "--data", data, "-o", page, "-q"]) == 0
+    text = Path(page).read_text()
+    right = round(50 * float((found.predict(truth) == truth["kind"].to_numpy()).mean()))
+    assert f"Right on {right} of 50 samples of t.csv" in text
+    for said in ("low against the rest", "The weights of all classes", "3 for low"):
+        assert said in text
+
+
 def test_what_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, saved = str(table), str(table.with_name("r.json"))
     asked = ["solve", "fsp-m", data, "--label", "kind", "--impute", "median", "--drop", "id", "--scale", "none"]
     for more, message in (
         (["--pool-gap", "0.1"], "--pool-gap is for two classes: "),
         (["--positive", "low"], "--positive is for two classes: "),
-        (["--shared-support", "-p", "class_weight=balanced"], "a shared support takes no class_weight"),
+        (["--shared-support", "-p", "class_weight=lower:2"], "class_weight names 'lower', which is no label: "),
     ):
         assert main([*asked, *more]) == 2
         said = capsys.readouterr().err.splitlines()

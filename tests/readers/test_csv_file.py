@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import json
 import warnings
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from scipy import sparse
 
 import mipfs
+from mipfs.cli import main
 from mipfs.errors import DataError, DataWarning
+from mipfs.readers.columns import tells_rows_apart
 from mipfs.readers.csv_file import read_csv
 
 SMALL = "age,home,label\n30,own,yes\n41.5,rent,no\n22,own,no\n"
@@ -228,10 +231,31 @@ def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):
     path.with_suffix(".toml").write_text('[data]\nwords = "id"\n')
     with pytest.raises(DataError, match=r"\[data\] words is 'id'; write a list of names in quotes"):
         mipfs.read(path)
+    assert data.left_out == ("id",)
     alone = write(tmp_path, "id,label\n" + "".join(f"A{i:03},{i % 2}\n" for i in range(60)))
     alone.with_suffix(".toml").unlink()
     with pytest.warns(DataWarning), pytest.raises(DataError, match="no feature column"):
         mipfs.read(alone)
+
+
+def test_many_rare_words_are_names_and_left_out(tmp_path):
+    """377 employers in 1,200 rows; the 50 states in 300 rows, and 21 words, stay."""
+    rows = "".join(f"{i * i},E{i * 7 % 377},S{i % 50},{i % 2}\n" for i in range(1200))
+    path = write(tmp_path, "x,employer,state,label\n" + rows)
+    with pytest.warns(DataWarning) as caught:
+        data = mipfs.read(path, scale="none")
+    assert data.left_out == ("employer",)
+    assert tells_rows_apart(377, 1200)
+    assert not any(tells_rows_apart(words, 300) for words in (21, 50, 60))
+    assert any("'employer'" in str(one.message) for one in caught)
+    saved = tmp_path / "r.json"
+    result = mipfs.solve(mipfs.Problem(data, M=1, C=1e-6))
+    assert json.loads(result.to_json())["read"]["left_out"] == ["employer"]
+    result.save(saved)
+    assert main(["verify", str(saved), str(path), "-q"]) == 0
+    kept = mipfs.solve(mipfs.Problem(mipfs.read(path, scale="none", words="employer"), M=1, C=1e-6))
+    kept.save(saved)
+    assert main(["verify", str(saved), str(path), "-q"]) == 0  # as the result says, without --words
 
 
 @pytest.mark.parametrize(

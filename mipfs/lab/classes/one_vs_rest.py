@@ -7,14 +7,15 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.instance import Instance
+from mipfs.data.classes import of_many, weighted
+from mipfs.data.instance import Instance, nearest
 from mipfs.data.stacked import stacked, unstacked
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import strict_json
@@ -52,6 +53,8 @@ class OneVsRest(Reported):
     together : Result or None
         Of a shared support: the problem of all classes as one, and its proof (`mipfs.data.stacked`).
     bias : bool, whether the classes of a shared support have intercepts
+    class_weight : mapping of class, as text, to the weight of its samples in every problem; {} for none
+    command : str or None, the command line that it came from
     file : str or None
     """
 
@@ -59,6 +62,8 @@ class OneVsRest(Reported):
     classifiers: tuple[Result, ...]
     together: Result | None = None
     bias: bool = True
+    class_weight: Mapping[str, float] = field(default_factory=dict)
+    command: str | None = None
     file: str | None = None
 
     @property
@@ -113,19 +118,67 @@ class OneVsRest(Reported):
         UsageError
             The classes are others than those of the data.
         """
+        weighted = self._weighted(instances)
+        if self.together is None:
+            found = [verify(result, data) for result, data in zip(self.classifiers, weighted, strict=True)]
+        else:
+            found = [self._verify_together(self.together, weighted)]
+        return [replace(one, differs=(*one.differs, *self._other_weights(instances))) for one in found]
+
+    def verify_class(self, name: str, instances: Sequence[Instance]) -> Report:
+        """Check the proof of one class.
+
+        Raises
+        ------
+        UsageError
+            No such class, other classes than those of the data, or one proof for all.
+        """
+        k = self._place(name)
+        if self.together is not None:
+            raise UsageError(f"{name}: all classes have one selection and one proof; verify the file without #{name}")
+        found = verify(self.classifiers[k], self._weighted(instances)[k])
+        return replace(found, differs=(*found.differs, *self._other_weights(instances)))
+
+    def named(self, name: str) -> Result:
+        """The classifier of a class against the rest.
+
+        Raises
+        ------
+        UsageError
+            No such class.
+        """
+        return self.classifiers[self._place(name)]
+
+    def _place(self, name: str) -> int:
+        names = [str(label) for label in self.classes]
+        if name not in names:
+            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {nearest(name, names)}")
+        return names.index(name)
+
+    def _weighted(self, instances: Sequence[Instance]) -> list[Instance]:
+        """The data of the classes, with the weights that the classifiers were found with."""
         found = [one.labels.positive for one in instances]
         if [str(label) for label in self.classes] != [str(label) for label in found]:
             raise UsageError(f"the classes are {list(self.classes)}, and those of the data are {found}")
-        if self.together is None:
-            return [verify(result, data) for result, data in zip(self.classifiers, instances, strict=True)]
-        report = verify(self.together, stacked(instances, self.bias))
+        return weighted(instances, self.class_weight)
+
+    def _other_weights(self, instances: Sequence[Instance]) -> tuple[str, ...]:
+        """What the data asks for of class weights, where the result has others."""
+        asked = of_many(instances[0].class_weight, instances)
+        if not asked or asked == self.class_weight:
+            return ()
+        return (f"the data asks for the class weights {asked}; the result has {dict(self.class_weight) or 'none'}",)
+
+    def _verify_together(self, together: Result, instances: Sequence[Instance]) -> Report:
+        """Check the one proof, and that every class has the weights that it is about."""
+        report = verify(together, stacked(instances, self.bias))
         if report.accepted:
-            for result, (weights, b) in zip(self.classifiers, unstacked(instances, self.together.weights), strict=True):
+            for result, (weights, b) in zip(self.classifiers, unstacked(instances, together.weights), strict=True):
                 if dict(result.weights) != weights or result.intercept != b:
                     label = result.labels["positive"]
                     reason = f"the weights of the class {label} are not those that were proven of all classes"
-                    return [replace(report, accepted=False, reason=reason)]
-        return [report]
+                    return replace(report, accepted=False, reason=reason)
+        return report
 
     def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
         """What ``--json`` writes."""
@@ -135,9 +188,11 @@ class OneVsRest(Reported):
         return {
             "schema": SCHEMA,
             "kind": KIND,
+            "command": self.command,
             "shared_support": shared,
             "bias": self.bias,
             "classes": list(self.classes),
+            "class_weight": dict(self.class_weight),
             "status": self.status.name,
             "objective": finite_or_none(self.objective),
             "bound": finite_or_none(self.bound),
@@ -221,7 +276,20 @@ def _of(document: Mapping[str, Any], path: Path) -> OneVsRest:
     if [str(one.labels["positive"]) for one in results] != [str(label) for label in classes]:
         raise ValueError("the results are those of other classes")
     together = None if shared is None else Result.from_json(json.dumps(shared), path=path)
-    return OneVsRest(classes, results, together, document["bias"] is True, str(path))
+    weights = {str(label): float(weight) for label, weight in (document.get("class_weight") or {}).items()}
+    if weights and not (weights.keys() == set(map(str, classes)) and all(0 < w < math.inf for w in weights.values())):
+        raise ValueError("class_weight is no positive number for every class")
+    said = document.get("command")
+    command = said if isinstance(said, str) else None
+    return OneVsRest(
+        classes,
+        results,
+        together,
+        document["bias"] is True,
+        weights,
+        command,
+        str(path),
+    )
 
 
 def _certified(found: OneVsRest, path: Path) -> OneVsRest:

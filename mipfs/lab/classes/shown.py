@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mipfs.report.blocks import Block, Line, Pairs, Table
@@ -27,18 +28,26 @@ def blocks(found: OneVsRest) -> list[Block]:
         pairs.append(("intercepts", "one a class, penalised as a weight is"))
     made: list[Block] = [Pairs(pairs)]
     if found.together is None:
-        rows = [
-            (str(label), one.status.name, number(one.objective), number(one.bound), percent(one.gap))
-            for label, one in zip(found.classes, found.classifiers, strict=True)
-        ]
-        made.append(Table(("class", "status", "objective", "bound", "gap"), rows, title="The classes", left=2))
-    names = found.selected
-    weights = [
-        (name, *(number(one.weights[name]) if name in one.weights else "-" for one in found.classifiers))
-        for name in names
-    ]
-    ends = ("(intercept)", *(number(one.intercept) for one in found.classifiers))
-    header = ("feature", *(str(label) for label in found.classes))
-    made += [Table(header, [*weights, ends], title="The weights", left=1)]
+        made.append(replace(classes_table(found), title="The classes"))
+    made += [replace(weights_table(found), title="The weights")]
     made.append(Line("a row is of the class whose value is the largest"))
     return made
+
+
+def classes_table(found: OneVsRest) -> Table:
+    """What is proven of every class."""
+    rows = [
+        (str(label), one.status.name, number(one.objective), number(one.bound), percent(one.gap))
+        for label, one in zip(found.classes, found.classifiers, strict=True)
+    ]
+    return Table(("class", "status", "objective", "bound", "gap"), rows, left=2)
+
+
+def weights_table(found: OneVsRest) -> Table:
+    """The weights of every class, a column each."""
+    weights = [
+        (name, *(number(one.weights[name]) if name in one.weights else "-" for one in found.classifiers))
+        for name in found.selected
+    ]
+    ends = ("(intercept)", *(number(one.intercept) for one in found.classifiers))
+    return Table(("feature", *(str(label) for label in found.classes)), [*weights, ends], left=1)

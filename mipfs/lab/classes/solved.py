@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,10 @@ from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import unstacked
 from mipfs.problem import Problem
-from mipfs.result.result import Result, Status
+from mipfs.result.result import Result, Status, Trace
+from mipfs.run.finish import described_at, labels_of, packages, reading
+from mipfs.run.run import parameters
+from mipfs.selection.rows import Rows
 from mipfs.shared import features_among, shared_problem
 
 
@@ -27,16 +29,40 @@ def solve_shared(
 def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> tuple[Result, ...]:
     """What every class has of a shared support: its weights and intercept, on the user's scale, without a proof."""
     features = features_among(together.selected)
-    given = {name: params[name] for name in ("C", "loss") if name in params}
-    found = []
-    for data, (weights, b) in zip(instances, unstacked(instances, together.weights), strict=True):
-        problem = Problem(data, M=len(features), forced_in=features, bias=params.get("bias", True), **given)
-        like = drivers.solve(problem)  # for how columns are scaled and read, of which a result tells
-        ids = np.array([data.index[name] for name in features], dtype=np.int64)
-        own = np.array([weights.get(name, 0.0) for name in features])
-        at = b + float(own @ data.shift[ids])
-        value = problem.evaluate(ids, own * data.scale[ids], at)
-        changed: dict[str, Any] = {"weights": weights, "intercept": b, "objective": value, "bound": -math.inf}
-        changed |= {"status": Status.FEASIBLE, "stop_reason": together.stop_reason, "claim": None, "certificate": None}
-        found.append(replace(like, **changed, trace=type(like.trace)(()), declare=None))
-    return tuple(found)
+    given: dict[str, Any] = {name: params[name] for name in ("C", "loss", "bias") if name in params}
+    parts = zip(instances, unstacked(instances, together.weights), strict=True)
+    return tuple(_part(together, data, features, own, given) for data, own in parts)
+
+
+def _part(
+    together: Result,
+    data: Instance,
+    features: Sequence[str],
+    own: tuple[dict[str, float], float],
+    given: dict[str, Any],
+) -> Result:
+    """The classifier of one class, judged on its data."""
+    weights, b = own
+    none = Rows.empty(data.n_features)
+    problem = Problem(data, M=len(features), forced_in=tuple(features), forced_out=(), rows=none, **given)
+    ids = np.array([data.index[name] for name in features], dtype=np.int64)
+    w = np.array([weights.get(name, 0.0) for name in features])
+    described = described_at(problem, ids)
+    return Result(
+        status=Status.FEASIBLE,
+        stop_reason=together.stop_reason,
+        objective=problem.evaluate(ids, w * data.scale[ids], b + float(w @ data.shift[ids])),
+        bound=-math.inf,
+        selected=tuple(features),
+        weights=weights,
+        intercept=b,
+        params={**parameters(problem), "gap": together.params["gap"]},
+        driver=together.driver,
+        seconds=0.0,
+        counters={},
+        trace=Trace(()),
+        labels=labels_of(data),
+        versions=packages(),
+        read=reading(problem.atoms, described["columns"], features),
+        **described,
+    )

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.errors import UsageError
+from mipfs.lab.classes import OneVsRest
 from mipfs.lab.page.lead import heading
+from mipfs.lab.page.of_classes import classes_html
 from mipfs.lab.page.of_result import result_html
 from mipfs.lab.page.of_study import comparison_html, path_html, reported_html
 from mipfs.lab.page.parts import anchor, article
 from mipfs.lab.page.side_by_side import overview
+from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.plumbing import output_file
@@ -32,7 +35,13 @@ MOST_BYTES = 2_000_000
 """Bytes of a page."""
 MOST_HALVINGS = 5
 """How often the detail may be halved until the page fits."""
-KINDS = {Result: "Result", SolutionPath: "Path", Comparison: "Ladder of relaxations"}
+KINDS = {
+    Result: "Result",
+    SolutionPath: "Path",
+    Comparison: "Ladder of relaxations",
+    OneVsRest: "Several classes",
+    Bench: "Benchmark",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +144,8 @@ def _inner(item: Item, detail: Detail, level: int) -> str:
         return result_html(item.study, score, detail, level)
     if isinstance(item.study, SolutionPath):
         return path_html(item.study, item.score, detail, level)
+    if isinstance(item.study, OneVsRest):
+        return classes_html(item.study, item.score, detail, level)
     if isinstance(item.study, Comparison):
         return comparison_html(item.study, level)
     return reported_html(item.study, level)

@@ -7,7 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mipfs.lab.classes import OneVsRest
+from mipfs.lab.page import of_classes
 from mipfs.lab.page.parts import counted, size_words
+from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import error_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
@@ -25,6 +28,10 @@ def heading(study: Reported, name: str) -> str:
     if isinstance(study, SolutionPath):
         best = study.best
         return name if best is None else f"Chosen by {study.folds} folds: {place_text(best.place)}"
+    if isinstance(study, Bench):
+        return f"Methods on {study.setting.source.rsplit('/', 1)[-1] or 'arrays'}"
+    if isinstance(study, OneVsRest):
+        return of_classes.heading(study)
     if isinstance(study, Comparison):
         return f"What each relaxation proves{_about(study.params.get('M'))}"
     return name

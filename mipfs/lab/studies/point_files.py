@@ -80,21 +80,26 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def load(text: str) -> Result:
-    """The result in a file, or a point of a path in one: ``path.json#M=4,C=0.1``, ``#best``, ``#one-se``.
+    """The result in a file, a point of a path in one, or a class: ``path.json#M=4,C=0.1``, ``#best``, ``#setosa``.
 
     Raises
     ------
     DataError
         No such file, or no result or path in it.
     UsageError
-        No such point, or the file holds a path and no point is named.
+        No such point or class, or the file holds a path or several classes, and none is named.
     """
+    from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.studies import reading
     from mipfs.lab.studies.solution_path import SolutionPath
 
     file, name = split(text)
+    several = classes_or_none(file)
+    if several is not None and name is None:
+        names = ", ".join(f"{file}#{label}" for label in several.classes)
+        raise UsageError(f"{file} holds a classifier of each of several classes; name one of them: {names}")
     if name is not None:
-        return named(SolutionPath.load(file), name, file).result
+        return several.named(name) if several is not None else named(SolutionPath.load(file), name, file).result
     try:
         return Result.load(file)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""Paths and ladders read back from their JSON: what is left out or odd is named."""
+"""Paths, ladders and benchmarks read back from their JSON: what is left out or odd is named."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mipfs.errors import DataError
+from mipfs.lab.classes.one_vs_rest import OneVsRest, classes_or_none
+from mipfs.lab.studies.bench import Bench
+from mipfs.lab.studies.bench_shown import bench_of, is_bench
 from mipfs.lab.studies.ladder import Comparison, Rung
 from mipfs.lab.studies.point_files import certified
 from mipfs.lab.studies.solution_path import Point, SolutionPath
@@ -17,15 +20,15 @@ from mipfs.proof import pair
 from mipfs.readers.files import opened
 from mipfs.result.result import SCHEMA, Result
 
-Study = Result | SolutionPath | Comparison
-"""What `mipfs solve`, `path` and `compare` write."""
-REMEDY = "give a file written by `mipfs solve`, `compare` or `path` with --json"
+Study = Result | SolutionPath | Comparison | OneVsRest | Bench
+"""What `mipfs solve`, `path`, `compare` and `bench` write."""
+REMEDY = "give a file written by `mipfs solve`, `compare`, `path` or `bench` with --json"
 Kind = TypeVar("Kind", SolutionPath, Comparison)
 AXES = ("M", "C", "lambda", "rows", "C,M")
 
 
 def load(path: str | Path) -> Study:
-    """Read a JSON file that `mipfs solve`, `path` or `compare` wrote.
+    """Read a JSON file that `mipfs solve`, `path`, `compare` or `bench` wrote.
 
     Raises
     ------
@@ -33,6 +36,8 @@ def load(path: str | Path) -> Study:
         No such JSON, or a field that is missing or of the wrong kind.
     """
     path = Path(path)
+    if (several := classes_or_none(path)) is not None:
+        return several
 
     def parsed() -> tuple[Study, Mapping[str, Any] | None]:
         found = _study(path)
@@ -68,6 +73,8 @@ def _study(path: Path) -> Study:
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", REMEDY, path=path, line=line) from None
+    if is_bench(document):
+        return bench_of(path)
     if isinstance(document, dict) and "ladder" in document:
         return _read(comparison_of, document, path)
     if isinstance(document, dict) and "points" in document:

@@ -1,0 +1,148 @@
+"""Classifiers of more than two classes on a page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mipfs.lab.classes import OneVsRest
+from mipfs.lab.classes.judged import SHARES
+from mipfs.lab.classes.shown import classes_table, weights_table
+from mipfs.lab.page.parts import Card, cards, chart_card, code, lines, status_pill, tiles
+from mipfs.lab.page.reproduce import facts
+from mipfs.report.blocks import Table
+from mipfs.report.charts import Detail
+from mipfs.report.numbers import number, percent, time_text
+from mipfs.report.visible import escaped
+from mipfs.result.charts import weights_chart
+from mipfs.result.result import Result, Status
+from mipfs.result.words import certificate_words, problem_words, rows_in_words
+
+MOST_CHARTS = 12
+"""Classes whose weights are drawn; the table has all of them."""
+
+
+def heading(found: OneVsRest) -> str:
+    """The heading of a page about these that nobody gave a title."""
+    of = found.classifiers[0].label_column
+    count = f"{len(found.selected)} feature{'s' * (len(found.selected) != 1)}"
+    how = (
+        f"{count} for all {len(found.classes)} classes"
+        if found.together
+        else f"{count} in {len(found.classes)} classes"
+    )
+    return f"{of}: {how}" if of else how
+
+
+def classes_html(found: OneVsRest, score: Mapping[str, Any] | None, detail: Detail, level: int) -> str:
+    """What the page shows of classifiers of several classes, below its heading."""
+    shown = [] if len(found.classes) > MOST_CHARTS else list(found.classifiers)
+    said = f'<p class="verdict">{status_pill(found.status)}{escaped(plainly(found))}</p>'
+    return said + cards(
+        [
+            _held_out(found, score),
+            *(_weights(one, detail, is_wide=len(shown) % 2 == 1 and k == 0) for k, one in enumerate(shown)),
+            Card(
+                "The weights of all classes", f'<div class="scroll">{weights_table(found).html()}</div>', is_wide=True
+            ),
+            _proof(found),
+            _problem(found),
+            Card("How to reproduce it", _again(found), is_wide=True),
+        ],
+        level,
+    )
+
+
+def plainly(found: OneVsRest) -> str:
+    """What was found, and how sure that is."""
+    K = len(found.classes)
+    rule = f"Each of the {K} classes has a classifier, and a row is of the class whose value is the largest."
+    worst = max(one.gap for one in found.proofs)
+    if not math.isfinite(worst):
+        return f"{rule} What was found is not proven to be near the best."
+    most = re.sub("^<", "", percent(worst))
+    first = "" if found.status is Status.OPTIMAL else "This is the best that was found, and not proven to be the best. "
+    if found.together is not None:
+        return f"{first}{rule} It is proven that no allowed choice for all of them is better by more than {most}."
+    return f"{first}{rule} It is proven of each that no allowed choice of features is better by more than {most}."
+
+
+def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
+    """The confusion and shares on other data, or how to get them."""
+    if score is None:
+        saved = found.file or "RESULT.json"
+        said = "Not measured yet. This page with how well it predicts data that it has not seen:"
+        return Card("On held-out data", f"<p>{said}</p>{code(f'mipfs report {saved} --data TEST')}", is_wide=True)
+    confusion, n = score["confusion"], score["n_samples"]
+    right = sum(row[k] for k, row in enumerate(confusion))
+    where = f" of {score['source']}" if score.get("source") else ""
+    share = f" ({100 * right / n:.1f}%)" if n else ""
+    names = list(map(str, found.classes))
+    cells = [(f"is {name}", *map(str, row)) for name, row in zip(names, confusion, strict=True)]
+    table = Table(("", *(f"predicted {name}" for name in names)), cells, left=1)
+    values = [(words, "undefined" if score[key] is None else f"{score[key]:.4f}") for key, words in SHARES.items()]
+    parts = f'<div class="scroll">{table.html()}</div>{Table(("measure", "value"), values).html()}'
+    said = f'<p class="first">{escaped(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
+    seen = score.get("trained_on")
+    note = '<p class="note">On data that it has not seen it does worse as a rule.</p>' if seen else ""
+    title = "On the data it was trained on" if seen else "On held-out data"
+    return Card(title, f'{said}<div class="beside">{parts}</div>{note}', is_wide=True)
+
+
+def _weights(result: Result, detail: Detail, is_wide: bool) -> Card | None:
+    """The weights of one class."""
+    chart = weights_chart(result, detail.rows)
+    title = f"{result.labels['positive']} against the rest"
+    return None if chart is None else chart_card(title, replace(chart, title=""), is_wide=is_wide)
+
+
+def _proof(found: OneVsRest) -> Card:
+    """Figures, every class's own, and what stands behind them."""
+    figures = [
+        ("objective", number(found.objective), "the sum over the classes"),
+        ("proven bound", number(found.bound), ""),
+        ("gap", percent(found.gap), ""),
+        ("time", time_text(sum(one.seconds for one in found.proofs)), f"driver {found.proofs[0].driver}"),
+    ]
+    first = found.proofs[0].certificate
+    if found.together is None and first is not None:
+        behind = f"one a class, in {escaped(str(first['file']))}; <code>mipfs verify</code> checks them."
+    else:
+        behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(found.proofs[0])))
+    each = "" if found.together is not None else f'<div class="scroll">{classes_table(found).html()}</div>'
+    return Card("The proof", f'{tiles(figures)}{each}<p class="certificate">Certificate: {behind}</p>', is_wide=True)
+
+
+def _problem(found: OneVsRest) -> Card:
+    """The problem of every class in words; of a shared support that of all."""
+    first = found.classifiers[0]
+    told = problem_words(first)[:-1]  # the last one says which of two classes is positive
+    if found.together is not None:
+        M = found.together.params.get("M")
+        free = None if M is None else M - found.bias
+        told = [
+            "One selection holds for all classes: the sum of their objectives is minimised.",
+            f"Select at most {free} of {first.n_features} features." if free is not None else "Any number of features.",
+            *(["Every class has an intercept, which is penalised as a weight of the scaled data is."] * found.bias),
+        ]
+        told += [f"Row {row.name}: {row.text}." for row in rows_in_words(found.together) if row.name != "M"]
+    if found.class_weight:
+        weights = ", ".join(f"{weight:.6g} for {label}" for label, weight in found.class_weight.items())
+        told.append(f"C is multiplied by the weight of a sample's class: {weights}.")
+    return Card("The problem in words", lines(told), is_wide=True)
+
+
+def _again(found: OneVsRest) -> str:
+    """Commands, data and versions."""
+    parts = [] if found.command is None else [code(found.command)]
+    if found.file is not None:
+        one = f"{found.file}#{found.classes[0]}"
+        checks = [f"mipfs verify {found.file} DATA", f"mipfs predict {found.file} NEW"]
+        parts += [
+            "<p>Its check, its use, and those of one class:</p>",
+            code("\n".join([*checks, f"mipfs report '{one}'"])),
+        ]
+    return "".join([*parts, *facts(found.proofs[0])])
