@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from mipfs.check.completions import Completions
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
 from mipfs.check.statement import Statement
+from mipfs.check.steps import Steps, numbers
 
 REFUTED, SCREENED = -2, 1 << 30
 """In place of a leaf's dual vector: no selection is left. In place of a split: the node is screened."""
@@ -64,47 +64,6 @@ def _whole(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
     return at
 
 
-class Steps:
-    """Pairs of whole numbers (j, code), in two arrays: a tree has tens of millions."""
-
-    def __init__(self) -> None:
-        self._j, self._code = array("q"), array("q")
-
-    def append(self, j: int, code: int) -> None:
-        """One step more."""
-        self._j.append(j)
-        self._code.append(code)
-
-    def __len__(self) -> int:
-        return len(self._j)
-
-    def __getitem__(self, at: int) -> tuple[int, int]:
-        return self._j[at], self._code[at]
-
-    @property
-    def split(self) -> Integers:
-        """What is split on, each once and in order."""
-        j = np.unique(np.array(self._j))
-        return np.asarray(j[j >= 0])
-
-    def renamed(self, place: Mapping[int, int]) -> Steps:
-        """The same steps where atom j has the number place[j]."""
-        steps = Steps()
-        for j, code in self:
-            steps.append(place[j] if j >= 0 else j, code)
-        return steps
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return zip(self._j, self._code, strict=True)
-
-
-def _numbers(held: npt.NDArray[np.integer[Any]], shape: tuple[int, ...]) -> memoryview:
-    """Whole numbers of a sidecar, each read as one of Python where it is asked for."""
-    require(held.shape == shape, "a node is incomplete")
-    require(held.size == 0 or int(held.max()) < 2**63, "a number of the tree is too large")
-    return np.ascontiguousarray(held, dtype=np.int64).data
-
-
 class Tree:
     """The tree: every node reached once, two children on an atom that is not fixed above or on a whole variable.
 
@@ -127,9 +86,9 @@ class Tree:
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
         _check_arrays(arrays)
         n = arrays["feature"].size
-        self.feature = feature = _numbers(arrays["feature"], (n,))
-        children = _numbers(arrays["children"], (n, 2))
-        self.dual, self.multiplier = (_numbers(arrays[name], (n,)) for name in ("dual", "multiplier"))
+        self.feature = feature = numbers(arrays["feature"], (n,))
+        children = numbers(arrays["children"], (n, 2))
+        self.dual, self.multiplier = (numbers(arrays[name], (n,)) for name in ("dual", "multiplier"))
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")

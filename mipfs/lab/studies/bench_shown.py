@@ -11,7 +11,7 @@ from mipfs.errors import DataError
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.bench_reading import KIND, load
 from mipfs.lab.studies.bench_rows import rows_of
-from mipfs.result import result_json
+from mipfs.plumbing import strict_json
 
 
 class Remembered(Numbered):
@@ -40,7 +40,7 @@ def bench_of(path: str | Path) -> Bench:
         No such file, or no benchmark.
     """
     setting, records, complete = load(path)
-    document = result_json.parsed(Path(path).read_text(encoding="utf-8"))
+    document = strict_json.parsed(Path(path).read_text(encoding="utf-8"))
     try:
         p = int(document["n_features"])
         rows = rows_of(setting, records, p)
