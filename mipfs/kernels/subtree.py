@@ -137,10 +137,12 @@ def has_room(sides, piece, total):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, inline="always")
 def choose(piece, total, level):  # type: ignore[no-untyped-def]
-    """The open node of least bound; −1 where none is left below the level up to which the piece is explored."""
+    """The node that goes on, or the open one of least bound; −1 where none is left below the exploration's level."""
     chosen = -1
     for t in range(total.nodes):
         node = piece.nodes[t]
+        if node.place >= 0 and node.why == OPEN and node.next == COMPLETE:
+            return t
         if node.place >= 0 and node.why == OPEN and (chosen < 0 or node.bound < piece.nodes[chosen].bound):
             chosen = t
     if chosen >= 0 and piece.nodes[chosen].bound > level and total.solved > 0:
@@ -209,6 +211,8 @@ def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
     now = work.now[0]
     if now.is_leaf:
         return LEAF
+    if now.completes:  # a completion whose SVM stalls is split off
+        return OPEN
     stalled = work.newton[0].why == STALLED and node.rho > 0.0 and np.isfinite(limit.cutoff)
     return STUCK if stalled and now.upper - now.lower > work.steering.far * (now.edge / grid.size - now.lower) else OPEN
 
@@ -302,7 +306,9 @@ def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
         is_out = piece.states[now.node, work.columns[now.forced]] != FREE
         node.next = RELAX if is_out and now.fixes < 2 else COMPLETE
         return is_out
-    node.next = COMPLETE if sides.indptr.size == 1 and alive.M >= 0 and now.room == 1 else RELAX
+    # A node that goes back to the caller would begin with its relaxation again.
+    is_last = sides.indptr.size == 1 and alive.M >= 0 and now.room == 1 and has_room(sides, piece, piece.totals[0])
+    node.next = COMPLETE if is_last else RELAX
     return node.next == COMPLETE
 
 
@@ -325,6 +331,7 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
     child = total.nodes
     total.nodes += 1
     piece.nodes[child] = node
+    piece.nodes[child].next = RELAX
     copy_to(piece.states[now.node], piece.states[child])
     copy_to(piece.weights[now.node], piece.weights[child])
     piece.states[now.node, j], piece.states[child, j] = OUTSIDE, INSIDE

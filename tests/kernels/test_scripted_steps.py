@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -280,7 +281,9 @@ def test_below_a_node_every_selection_is_pruned_or_given_back(fixes: int, monkey
     monkeypatch.setattr(subtree, "place_to_split", first)
     subtree.explore_below.py_func(at.steps, at.alive, at.samples, at.grid, at.sides, at.limit, piece, work)
     total = piece.totals[0]
-    assert len(relaxed) == len(set(relaxed)) == total.solved
+    assert len(relaxed) == total.solved
+    for states, times in Counter(relaxed).items():  # where one place is free, a completion after the relaxation
+        assert times <= 1 + (states.count(INSIDE) == at.alive.M - 1)
     assert total.floor >= 3.0
     back = {int(piece.nodes[t].place): piece.states[t] for t in range(total.nodes) if piece.nodes[t].place >= 0}
     ends = set()

@@ -13,6 +13,7 @@ from mipfs.compiled import compiled
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
+from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import LIMITS, Piece, RelaxedNode, Work, steering_of
 from mipfs.pointers import Step
@@ -31,7 +32,7 @@ def planted(rows: int = 0) -> Piece:
     pieces = Piece.of(1, 9, K, rows, 40, 100)
     piece = Piece(*(array[0] for array in pieces))
     piece.states[0] = FREE
-    piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, subtree.OPEN, 0)
+    piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, 0, subtree.OPEN, RELAX, 0)
     subtree.plant(piece)
     return piece
 
@@ -52,7 +53,7 @@ def test_the_open_node_of_least_bound_is_chosen_below_the_level(seed: int) -> No
     total["nodes"], total["solved"] = 8, seed % 2
     for t in range(8):
         why, place = int(r.choice([subtree.OPEN, subtree.OPEN, subtree.STUCK])), int(r.choice([-1, t, t]))
-        piece.nodes[t] = (float(r.integers(0, 5)), 0.0, 1.0, 0, place, why, 0)
+        piece.nodes[t] = (float(r.integers(0, 5)), 0.0, 1.0, 0, 0, place, why, RELAX, 0)
     level = float(r.integers(0, 5))
     waiting = [t for t in range(8) if piece.nodes[t]["place"] >= 0 and piece.nodes[t]["why"] == subtree.OPEN]
     least = min(waiting, key=lambda t: piece.nodes[t]["bound"], default=-1)
