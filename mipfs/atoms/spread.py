@@ -9,7 +9,6 @@ worker held when it died goes to another one, and where none is left this proces
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,12 +25,13 @@ from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
+from mipfs.plumbing.locks import ProcessLock
 
 ANSWER_SECONDS = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""
 LEAST_BYTES_PER_SECOND = 1e7
 """Bytes a second that a network carries at least: a dual vector that takes longer is sent again."""
-MAKING = threading.Lock()
+MAKING = ProcessLock()
 
 
 class Share:

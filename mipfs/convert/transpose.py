@@ -97,7 +97,7 @@ def convert(
     folder = place.with_name(place.name + ".unfinished")
     done, begun, is_half = (os.path.exists(path) for path in (place / MANIFEST, folder, folder / "store"))
     if done and begun and not is_half:
-        shutil.rmtree(folder)  # it was killed after the last step
+        shutil.rmtree(folder, ignore_errors=True)  # it was killed after the last step, or is about to do this itself
         return place
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
@@ -145,6 +145,9 @@ def _alone(folder: Path, place: Path) -> Iterator[None]:
                 raise UsageError(f"{place}: another process is writing it; wait for that one") from None
             except OSError:  # a file system that knows no locks
                 pass
+        if os.path.lexists(place):  # whoever had the lock until now has written it, and has taken its folder away
+            shutil.rmtree(folder, ignore_errors=True)
+            raise UsageError(f"{place}: exists already; remove it, or give another place")
         yield
     finally:
         os.close(handle)

@@ -6,7 +6,6 @@ What is affine in σ and in variables of the user's own is a row, wherever it wa
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -26,6 +25,7 @@ from mipfs.formulation.cvxpy_attach import added, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
 from mipfs.formulation.weight_ends import on_users_scale, with_bounds
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
@@ -47,7 +47,7 @@ KINDS: dict[type, str] = {
 """Constraints that are linear where their expression is affine: on which side of zero it is."""
 _CARRIED = frozenset({"nonneg", "nonpos", "pos", "neg", "boolean", "integer", "bounds"})
 """Attributes of a variable that are bounds or integrality."""
-_EVALUATING = threading.Lock()
+_EVALUATING = ProcessLock()
 """CVXPY evaluates an expression at the values of its variables: one thread at a time puts zeros there."""
 
 

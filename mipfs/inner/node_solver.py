@@ -20,6 +20,7 @@ from mipfs.inner.boolean_node import States, Warm
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore, Whole
 from mipfs.settings import NodeSettings
@@ -28,7 +29,7 @@ Found = Piece | RowsOutcome
 Packed = tuple[bytearray, Whole, Whole, Whole, Whole]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
-MAKING = threading.Lock()
+MAKING = ProcessLock()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +29,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.cluster import Cluster, check_client
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof, no_dual
@@ -41,7 +41,7 @@ from mipfs.svm.projection import project
 LOG = logging.getLogger("mipfs")
 POLL_SECONDS = 0.02
 """How often the workers of a cluster are asked whether they are prepared."""
-ONE_AT_A_TIME = threading.Lock()
+ONE_AT_A_TIME = ProcessLock()
 ANNOUNCED = "compiling the kernels for this kind of problem, once; the clock starts afterwards"
 LIMIT = 30
 """Iterations of the tiny run at most."""

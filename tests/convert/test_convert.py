@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,29 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
         convert(source, tmp_path / "t", dtype="int8")
     with pytest.raises(DataError, match="this is a folder"):
         convert(tmp_path / "s", tmp_path / "t")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_several_that_write_one_store_one_does(tmp_path: Path, seed: int) -> None:
+    """The others are told so in a word, and the store is that of the file."""
+    (tmp_path / "d.svm").write_text(text(seed))
+    told, made = list[BaseException](), list[Path]()
+
+    def write() -> None:
+        try:
+            made.append(convert(tmp_path / "d.svm", tmp_path / "d.store"))
+        except BaseException as error:
+            told.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made
+    assert all(isinstance(one, UsageError) for one in told), told
+    assert not (tmp_path / "d.store.unfinished").exists()
+    assert mipfs.read(tmp_path / "d.store").sha256 == mipfs.read(tmp_path / "d.svm").sha256
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ def test_a_completion_whose_svm_stalls_is_not_stuck() -> None:
     """It is split off: handed back, its node would begin again without an end."""
     at = laid_out(0)
     now, opened = at.work.now[0], at.piece.nodes[0]
-    at.work.newton[0].why, opened.rho, now.lower, at.limit.cutoff = STALLED, 1.0, -np.inf, 3.0
+    at.work.newton[0].why, opened.rho, now.upper, at.limit.cutoff = STALLED, 1.0, 1e9, 3.0
     for completes, wanted in ((0, subtree.STUCK), (1, subtree.OPEN)):
         now.completes = completes
         assert subtree.fate.py_func(at.grid, at.limit, at.work, opened) == wanted

@@ -14,7 +14,7 @@ from typing import Any
 
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.experiments.study import Row, Unit
-from mipfs.plumbing import strict_json
+from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.about import machine, versions
 from mipfs.report.visible import in_cell
 
@@ -69,8 +69,8 @@ class Store:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            torn = self.path.is_file() and self.path.stat().st_size > 0 and not self.path.read_bytes().endswith(b"\n")
-            with open(self.path, "ab") as file:
+            with output_file.alone(self.path.absolute().parent), open(self.path, "ab") as file:
+                torn = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
                 file.write((("\n" if torn else "") + text).encode())
                 file.flush()
                 os.fsync(file.fileno())

@@ -11,7 +11,6 @@ what the two then prove is summed again, so a node's bound never is Clarabel's w
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,11 @@ from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
-ONE_BY_ONE = Lock()
+ONE_BY_ONE = ProcessLock()
 """CVXPY makes its programs in one thread at a time."""
 
 

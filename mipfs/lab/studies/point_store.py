@@ -94,14 +94,15 @@ class PointStore:
             _check(lines[0], head, self.path)
             self._kept = {(line["problem"], line["cold"]): line for line in lines[1:] if _is_solve(line)}
             return
-        if os.path.lexists(self.path):
-            raise UsageError(
-                f"{self.path} is there already; go on with it by `mipfs resume {self.path}` or --resume, or name "
-                "another file"
-            )
         began = Began() if began is None else began
         head |= {"arguments": list(began.arguments), "folder": began.folder}
-        output_file.save([(self.path, _line(head))])
+        with output_file.alone(self.path.absolute().parent):
+            if os.path.lexists(self.path):
+                raise UsageError(
+                    f"{self.path} is there already; go on with it by `mipfs resume {self.path}` or --resume, or name "
+                    "another file"
+                )
+            output_file.save([(self.path, _line(head))])
 
     def find(self, problem: Problem, *, cold: bool = False) -> Kept | None:
         """What was found of a problem; None where nothing was, or not to the gap and options that are asked now."""
@@ -204,8 +205,11 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Append a line, on disk when it returns; on an error the file ends where it ended."""
-    with open(path, "r+b", buffering=0) as stream:
+    """Append a line, on disk when it returns; on an error the file ends where it ended.
+
+    Two that append at once, such as paths that go on with one file, wait for one another.
+    """
+    with output_file.alone(path.absolute().parent), open(path, "r+b", buffering=0) as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - 1))
         torn = end > 0 and stream.read(1) != b"\n"
