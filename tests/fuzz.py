@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import faulthandler
 import hashlib
+import json
 import os
 import random
 import resource
@@ -57,6 +58,8 @@ REFUSED = 0.2
 """How often an input that was refused is mutated further, where it reached new lines."""
 MOST_KEPT = 300
 """Inputs of a target that are mutated further; the oldest give way."""
+FELL_OVER = 70
+"""Exit code of a process in which the fuzzer, and not a reader, did so."""
 PACKAGE = str(Path(mipfs.__file__).parent)
 WATCHED = tuple(
     os.path.join(PACKAGE, *name.split("/"))
@@ -328,10 +331,12 @@ def isolated(campaign: Campaign, inputs: int, seconds: float) -> None:
                 text = stream.read().decode()
             _, status = os.waitpid(child, 0)
             if text:
-                counts, faults = eval(text)
+                counts, faults = json.loads(text)
                 campaign.counts.update(counts)
                 campaign.faults.update(faults)
                 return
+            if status >> 8 == FELL_OVER:
+                raise SystemExit("the fuzzer itself fell over")
             number = int(current.read_text().split()[1])
             files = {path.relative_to(current.with_name("input")).as_posix(): path.read_bytes()
                      for path in current.with_name("input").rglob("*") if path.is_file()}  # fmt: skip
@@ -343,12 +348,12 @@ def isolated(campaign: Campaign, inputs: int, seconds: float) -> None:
 
 
 def _child(campaign: Campaign, inputs: int, first: int, seconds: float, current: Path, writing: int) -> None:
-    code = 70
+    code = FELL_OVER
     try:
-        campaign.counts, campaign.faults = Counter(), {}
+        campaign.counts = Counter()  # of the faults the first ones stay known
         campaign.run(inputs, first, seconds, current)
         with os.fdopen(writing, "wb") as stream:
-            stream.write(repr((dict(campaign.counts), campaign.faults)).encode())
+            stream.write(json.dumps([campaign.counts, campaign.faults]).encode())
         code = 0
     except BaseException:
         traceback.print_exc()

@@ -18,6 +18,7 @@ from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.proof import Multipliers, stored_multipliers
+from mipfs.run.checkpoint import restoring
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -64,6 +65,7 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
     }
 
 
+@restoring
 def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, Earlier | None]:
     """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
 
