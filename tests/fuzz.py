@@ -46,6 +46,8 @@ CORPUS = Path(__file__).with_name("corpus")
 """Every input that ever failed."""
 PATIENCE = 10.0
 """Seconds of the processor after which a reader hangs."""
+STARVED = 60.0
+"""Of these, after how many on the wall a reader hangs that takes no time of the processor."""
 MOST_MEMORY = 3 << 30
 """Bytes of addresses that a reader may take on top of what the process has."""
 MOST_MESSAGE = 1500
@@ -92,7 +94,7 @@ def limited() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     handler = signal.signal(signal.SIGPROF, _hung)
-    faulthandler.dump_traceback_later(12 * PATIENCE, exit=True)
+    faulthandler.dump_traceback_later(STARVED * PATIENCE, exit=True)
     try:
         if pages:
             resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))

@@ -107,6 +107,7 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
+    proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
     for name, value in zip(TOTALS, totals, strict=True):
         setattr(master, name, int(value) if name.startswith("n_") else value)

@@ -99,4 +99,7 @@ def taken_up(run: Run, state: State) -> None:
     """Give a run the incumbent and the count of the one that it goes on with; the bound comes from the driver."""
     run.iteration = int(state.arrays["run_numbers"][2])
     if "run_selected" in state.arrays:
-        run.offer(state.arrays["run_selected"], state.arrays["run_w"], float(state.arrays["run_b"]))
+        w, b = state.arrays["run_w"], float(state.arrays["run_b"])
+        if not (np.isfinite(w).all() and np.isfinite(b)):
+            raise ValueError("the weights are not finite")
+        run.offer(state.arrays["run_selected"], w, b)
