@@ -420,7 +420,7 @@ def main() -> int:
     if args.commands:
         from tests import fuzz_commands
 
-        faults += len(fuzz_commands.campaign(args.commands, args.seed, args.corpus))
+        faults += len(fuzz_commands.campaign(args.commands, args.seed, args.corpus, seconds=args.seconds))
     return int(faults > 0)
 
 

@@ -276,12 +276,21 @@ def command(r: random.Random) -> tuple[str, str, Args, Files]:
     return name, seed, args, files
 
 
-def campaign(commands: int, seed: int, corpus: Path | None = None, say: Callable[[str], object] = print) -> list[str]:
-    """Run command lines; what went wrong."""
+def campaign(
+    commands: int,
+    seed: int,
+    corpus: Path | None = None,
+    say: Callable[[str], object] = print,
+    seconds: float = float("inf"),
+) -> list[str]:
+    """Run command lines, as many as begin within some seconds; what went wrong."""
+    ends = time.monotonic() + seconds
     faults: list[str] = []
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as home:
         for number in range(commands):
+            if time.monotonic() > ends:
+                break
             r = random.Random(f"command {seed} {number}")
             name, start, args, files = command(r)
             code, said = judged(args, files, Path(home) / "input", forked if (number + 1) % EXECUTED else executed)
