@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import faulthandler
 import hashlib
+import json
 import os
 import random
 import resource
@@ -45,6 +46,8 @@ CORPUS = Path(__file__).with_name("corpus")
 """Every input that ever failed."""
 PATIENCE = 10.0
 """Seconds of the processor after which a reader hangs."""
+STARVED = 60.0
+"""Of these, after how many on the wall a reader hangs that takes no time of the processor."""
 MOST_MEMORY = 3 << 30
 """Bytes of addresses that a reader may take on top of what the process has."""
 MOST_MESSAGE = 1500
@@ -57,6 +60,8 @@ REFUSED = 0.2
 """How often an input that was refused is mutated further, where it reached new lines."""
 MOST_KEPT = 300
 """Inputs of a target that are mutated further; the oldest give way."""
+FELL_OVER = 70
+"""Exit code of a process in which the fuzzer, and not a reader, did so."""
 PACKAGE = str(Path(mipfs.__file__).parent)
 WATCHED = tuple(
     os.path.join(PACKAGE, *name.split("/"))
@@ -89,7 +94,7 @@ def limited() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     handler = signal.signal(signal.SIGPROF, _hung)
-    faulthandler.dump_traceback_later(12 * PATIENCE, exit=True)
+    faulthandler.dump_traceback_later(STARVED * PATIENCE, exit=True)
     try:
         if pages:
             resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))
@@ -328,10 +333,12 @@ def isolated(campaign: Campaign, inputs: int, seconds: float) -> None:
                 text = stream.read().decode()
             _, status = os.waitpid(child, 0)
             if text:
-                counts, faults = eval(text)
+                counts, faults = json.loads(text)
                 campaign.counts.update(counts)
                 campaign.faults.update(faults)
                 return
+            if status >> 8 == FELL_OVER:
+                raise SystemExit("the fuzzer itself fell over")
             number = int(current.read_text().split()[1])
             files = {path.relative_to(current.with_name("input")).as_posix(): path.read_bytes()
                      for path in current.with_name("input").rglob("*") if path.is_file()}  # fmt: skip
@@ -343,12 +350,12 @@ def isolated(campaign: Campaign, inputs: int, seconds: float) -> None:
 
 
 def _child(campaign: Campaign, inputs: int, first: int, seconds: float, current: Path, writing: int) -> None:
-    code = 70
+    code = FELL_OVER
     try:
-        campaign.counts, campaign.faults = Counter(), {}
+        campaign.counts = Counter()  # of the faults the first ones stay known
         campaign.run(inputs, first, seconds, current)
         with os.fdopen(writing, "wb") as stream:
-            stream.write(repr((dict(campaign.counts), campaign.faults)).encode())
+            stream.write(json.dumps([campaign.counts, campaign.faults]).encode())
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -413,7 +420,7 @@ def main() -> int:
     if args.commands:
         from tests import fuzz_commands
 
-        faults += len(fuzz_commands.campaign(args.commands, args.seed, args.corpus))
+        faults += len(fuzz_commands.campaign(args.commands, args.seed, args.corpus, seconds=args.seconds))
     return int(faults > 0)
 
 

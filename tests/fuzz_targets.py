@@ -552,8 +552,8 @@ def resume_state(folder: Path) -> Any:
     problems = {
         "branch": lambda: mipfs.Problem(_sparse(), M=3, C=1.0),
         "gbd": lambda: mipfs.Problem(_sparse(), M=3, C=1.0),
-        "kelley": lambda: mipfs.models.fgm(_sparse(), M=3, C=1.0),
-        "two_layer": lambda: mipfs.models.structural(_sparse(), measure="f1", M=2, C=10.0),
+        "kelley": lambda: mipfs.models.qcqp_relaxation(_sparse(), M=3, C=1.0),
+        "two_layer": lambda: mipfs.models.structural_dual(_sparse(), measure="f1", M=2, C=10.0),
     }
     problem = problems.get(driver, problems["branch"])()
     return mipfs.solve(problem, driver=driver, resume=str(folder / "s.npz"), **LIMITS)

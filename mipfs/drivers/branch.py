@@ -40,7 +40,7 @@ from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import taken_up
+from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.settings import BranchSettings, CompletionSettings
@@ -195,6 +195,7 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     run.record()
 
 
+@restoring
 def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
     """The tree that a run goes on with, None where it begins anew; and an earlier one that proves more as yet."""
     assert run.resume is not None

@@ -36,8 +36,9 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
 from mipfs.proof.saved import restored_cuts
+from mipfs.result.state import State
 from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import taken_up
+from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.near_optimal import LISTED_GAP, is_asked
 from mipfs.run.run import Run, Steps
@@ -234,9 +235,15 @@ def _pool(run: Run) -> CutPool:
         run.sharpness = run.settings.master.sharper
     if run.resume is None:
         return CutPool(problem) if given is None else taken_over(given, problem)
-    pool = CutPool(problem)
-    taken_up(run, run.resume)
-    restored_cuts(pool, dict(run.resume.arrays))
+    return _pool_of(run, run.resume)
+
+
+@restoring
+def _pool_of(run: Run, state: State) -> CutPool:
+    """The cuts of the run that this one goes on with."""
+    pool = CutPool(run.problem)
+    taken_up(run, state)
+    restored_cuts(pool, dict(state.arrays))
     return pool
 
 

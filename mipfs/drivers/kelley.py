@@ -34,7 +34,7 @@ from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import taken_up
+from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings
@@ -236,6 +236,7 @@ def _saved(
     }
 
 
+@restoring
 def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Solution | None, float]:
     """Fill the pool with the selections of the run that this one goes on with; its α, last solution and sharpness."""
     assert run.resume is not None

@@ -18,6 +18,7 @@ from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.proof import Multipliers, stored_multipliers
+from mipfs.run.checkpoint import restoring
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -64,6 +65,7 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
     }
 
 
+@restoring
 def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, Earlier | None]:
     """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
 
@@ -105,6 +107,7 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
+    proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
     for name, value in zip(TOTALS, totals, strict=True):
         setattr(master, name, int(value) if name.startswith("n_") else value)

@@ -71,7 +71,12 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
         setattr(tree, name, value if name in ("floor", "closed_at", "loss") else int(value))
     proofs.restored(tree.proof, arrays)
-    tree.narrow(arrays["tree_alive"])
+    alive = arrays["tree_alive"]
+    tree.narrow(alive)
+    sizes = alive.size, tree.relaxation.propagation.count
+    if (*arrays["node_states"].shape[1:], *arrays["node_prices"].shape[1:]) != sizes:
+        raise ValueError("nodes of another size")
+    proofs.check_open(tree.proof, arrays["node_place"][:, 0].tolist())
     tree.lost = bool(arrays["tree_lost"])
     ends = np.cumsum(arrays["warm_count"])
     for k, (bound, place, states) in enumerate(

@@ -37,7 +37,7 @@ from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import taken_up
+from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import Combination, combination
@@ -165,6 +165,7 @@ def _saved(
     return arrays
 
 
+@restoring
 def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> tuple[Solution | None, float]:
     """Fill the pool and the bundle with those of the run that this one goes on with; its last solution, sharpness."""
     assert run.resume is not None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import Multipliers, Proof, stored_multipliers
+from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -38,6 +38,18 @@ def restored(proof: Proof, arrays: Arrays) -> None:
     proof._whole = dict(arrays["proof_whole"].tolist())
     proof._multipliers = multipliers_of(arrays["proof_multipliers"])
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
+
+
+def check_open(proof: Proof, nodes: Sequence[int]) -> None:
+    """Refuse open nodes that the restored tree does not have, or has closed.
+
+    Raises
+    ------
+    ValueError
+    """
+    for node in nodes:
+        if not (0 <= node < proof.n_nodes and proof._feature[node] < 0 and proof._dual[node] == OPEN):
+            raise ValueError(f"node {node} is not open")
 
 
 def restored_duals(duals: DualStore, arrays: Arrays) -> None:

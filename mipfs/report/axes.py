@@ -22,6 +22,11 @@ COLOURS = {
     "sixth": "#b0306f",
 }
 """Those of `figure.css`."""
+TEX = str.maketrans(
+    {one: f"\\{one}" for one in "$_%{}&#"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+"""What TeX obeys, as it shows it."""
 MOST_NAMES = 40
 """Columns of a heat map that are named."""
 
@@ -73,7 +78,7 @@ def _lines(chart: Lines, ax: Any) -> None:
         ax.set_xlim(*chart.x_limits)
     for curve in chart.curves:
         y = _values(chart, curve)
-        look = {"color": COLOURS[curve.role], "label": _plain(curve.name)}
+        look = {"color": COLOURS[curve.role], "label": plain_text(curve.name)}
         dashed = "--" if curve.role == "incumbent" else "-"
         if chart.is_step:
             ax.step(x, y, where="post", linestyle=dashed, **look)
@@ -92,7 +97,7 @@ def _lines(chart: Lines, ax: Any) -> None:
         ax.set_yscale("log")
     if chart.limits is not None:
         ax.set_ylim(*chart.limits)
-    ax.set(xlabel=_plain(chart.x_label), ylabel=_plain(chart.y_label), title=_plain(chart.title))
+    ax.set(xlabel=plain_text(chart.x_label), ylabel=plain_text(chart.y_label), title=plain_text(chart.title))
     ax.legend()
 
 
@@ -102,30 +107,34 @@ def _bars(chart: Bars, ax: Any) -> None:
     ax.barh(places, widths, color=[COLOURS[bar.role] for bar in chart.bars])
     end = max([0.0, *widths, *([chart.mark[0]] if chart.mark is not None else [])])
     for place, bar in zip(places, chart.bars, strict=True):
-        ax.annotate(_plain(bar.text), (end, place), xytext=(6, 0), textcoords="offset points", va="center")
+        ax.annotate(plain_text(bar.text), (end, place), xytext=(6, 0), textcoords="offset points", va="center")
     if chart.mark is not None:
         value, name = chart.mark
-        ax.axvline(value, color=COLOURS["incumbent"], linestyle="--", label=_plain(name))
+        ax.axvline(value, color=COLOURS["incumbent"], linestyle="--", label=plain_text(name))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False)
-    ax.set_yticks(places, [_plain(bar.name) for bar in chart.bars])
+    ax.set_yticks(places, [plain_text(bar.name) for bar in chart.bars])
     ax.invert_yaxis()
     ax.margins(x=0.5)  # room for the numbers beside the bars; the axis is marked where bars can be
     begin = min([0.0, *widths])
     ax.set_xticks([tick for tick in ax.get_xticks() if begin - 1e-9 <= tick <= end + 1e-9])
-    ax.set_title(_plain(chart.title))
+    ax.set_title(plain_text(chart.title))
 
 
 def _grid(chart: Grid, ax: Any) -> None:
     cells = np.array(chart.cells, dtype=float).reshape(len(chart.rows), len(chart.columns))
     ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
     shown = range(0, len(chart.columns), max(1, -(-len(chart.columns) // MOST_NAMES)))
-    ax.set_xticks(list(shown), [_plain(chart.columns[j]) for j in shown])
+    ax.set_xticks(list(shown), [plain_text(chart.columns[j]) for j in shown])
     beside = [f" ({text})" for text in chart.right] or [""] * len(chart.rows)
-    names = [_plain(f"{name}{text}") for name, text in zip(chart.rows, beside, strict=True)]
+    names = [plain_text(f"{name}{text}") for name, text in zip(chart.rows, beside, strict=True)]
     ax.set_yticks(range(len(chart.rows)), names)
-    ax.set(xlabel=_plain(chart.x_label), title=_plain(chart.title))
+    ax.set(xlabel=plain_text(chart.x_label), title=plain_text(chart.title))
 
 
-def _plain(text: str) -> str:
-    """A text in which a name of the data is no formula: matplotlib takes what stands between dollars for one."""
-    return visible(text).replace("$", r"\$")
+def plain_text(text: str) -> str:
+    """A text in which a name of the data is no formula: matplotlib takes what stands between dollars for one, and where
+    it lets TeX set its texts (``text.usetex``), TeX obeys more."""
+    from matplotlib import rcParams
+
+    shown = visible(text)
+    return shown.translate(TEX) if rcParams["text.usetex"] else shown.replace("$", r"\$")

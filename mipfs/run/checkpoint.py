@@ -9,17 +9,21 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from mipfs.errors import CheckpointWarning, UsageError
+from mipfs.errors import CheckpointWarning, ContradictionError, DataError, UsageError
 from mipfs.result.state import Arrays, Began, State, stamp_of
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
 
+P = ParamSpec("P")
+R = TypeVar("R")
+ANEW = "begin the run anew"
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0
@@ -73,8 +77,29 @@ def _of_run(run: Run) -> Arrays:
     return kept
 
 
+def restoring(function: Callable[P, R]) -> Callable[P, R]:
+    """Make what goes on from a state refuse one that does not hold together, though its digest is right."""
+
+    @wraps(function)
+    def restored(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, ContradictionError) as error:
+            raise DataError(f"resume: the state does not hold together ({_reason(error)})", ANEW) from None
+
+    return restored
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+@restoring
 def taken_up(run: Run, state: State) -> None:
     """Give a run the incumbent and the count of the one that it goes on with; the bound comes from the driver."""
     run.iteration = int(state.arrays["run_numbers"][2])
     if "run_selected" in state.arrays:
-        run.offer(state.arrays["run_selected"], state.arrays["run_w"], float(state.arrays["run_b"]))
+        w, b = state.arrays["run_w"], float(state.arrays["run_b"])
+        if not (np.isfinite(w).all() and np.isfinite(b)):
+            raise ValueError("the weights are not finite")
+        run.offer(state.arrays["run_selected"], w, b)
