@@ -128,7 +128,8 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     n = problem.data.n_samples
     is_tall = whole.first.size >= settings.tall * max(1, atoms.size) and atoms.size > 0
     is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
-    if not (is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap):
+    pays = is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap
+    if not pays or whole.must_stop():
         return None
     columns = problem.atoms.columns(atoms)
     rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))
