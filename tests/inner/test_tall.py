@@ -111,3 +111,15 @@ def test_calls_of_kernels_are_short_on_large_data() -> None:
     assert solver.steps_per_call(50, 10**7) == 5
     assert solver.steps_per_call(50, 10**10) == 1
     assert solver.steps_per_call(50, 0) == 50
+
+
+def test_a_part_of_the_samples_says_which_way_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(loss="logistic")
+    whole, _, high = relaxation(asked)
+    monkeypatch.setattr(tall, "SYSTEM_ROWS", 20)
+    found = tall.known(whole, high)
+    assert found is not None
+    other = Subproblem(asked).solve(np.ones(8), 1e-7)
+    margins = asked.data.y * asked.data.block(found.ids).scores(found.w, found.b)
+    value = 0.5 * float(found.w @ found.w) + whole.loss.value(margins, asked.c_i)
+    assert value <= other.value * (1 + 10 * GAP)
