@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem
+from mipfs.drivers import kelley
 from mipfs.inner import tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.subproblem import Subproblem
@@ -123,3 +125,15 @@ def test_a_part_of_the_samples_says_which_way_to_go(monkeypatch: pytest.MonkeyPa
     margins = asked.data.y * asked.data.block(found.ids).scores(found.w, found.b)
     value = 0.5 * float(found.w @ found.w) + whole.loss.value(margins, asked.c_i)
     assert value <= other.value * (1 + 10 * GAP)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_kelley_has_a_bound_before_its_first_round(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(loss=loss)
+    plain = mipfs.solve(asked, "kelley")
+    monkeypatch.setattr(kelley, "RelaxationSettings", partial(RelaxationSettings, cheap=1.0))
+    found = mipfs.solve(asked, "kelley")
+    assert found.trace[0].bound > 0.95 * plain.bound
+    assert found.bound <= plain.trace[-1].upper * (1 + 1e-9)
+    assert found.trace[-1].upper == pytest.approx(plain.trace[-1].upper, rel=1e-3)
+    assert mipfs.verify(found, asked.data).accepted
