@@ -176,7 +176,7 @@ def versions(python: Path) -> str:
     """The versions that an environment has of the package's own dependencies."""
     names = [re.split(r"[>=\[]", one)[0] for one in PROJECT["dependencies"]]
     code = (
-        "import platform, importlib.metadata as m, sys; print('Python', platform.python_version(), *"
+        "import platform, importlib.metadata as m, sys; print('Python ' + platform.python_version(), *"
         "(f'{n} {m.version(n)}' for n in sys.argv[1:]), sep=', ')"
     )
     return subprocess.run([python, "-c", code, *names], capture_output=True, text=True, check=True).stdout.strip()

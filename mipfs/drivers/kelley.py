@@ -24,6 +24,7 @@ from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
+from mipfs.inner import boolean, tall
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
@@ -37,7 +38,7 @@ from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
-from mipfs.settings import KelleySettings
+from mipfs.settings import KelleySettings, RelaxationSettings
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -149,6 +150,9 @@ def run(run: Run) -> Steps:
             (method, pool), handed_over = _handed_over(problem, pool), True
         alpha, last, sharpness = _taken_up(run, pool, most_violated)
     best = None if last is None else (pool, last)
+    known = _of_all(run) if last is None else None
+    if known is not None:
+        run.raise_bound(most_violated(known)[2])
     while run.stop() is None:
         ids, sigma, lower = most_violated(alpha)  # Step 1
         run.raise_bound(lower)
@@ -320,6 +324,21 @@ def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Fo
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
     return formulation.declared("reduced-mkl", problem, list(sigmas))
+
+
+def _of_all(run: Run) -> Array | None:
+    """The dual vector of the SVM on all features, where the samples are many times as many (`inner/tall.py`).
+
+    Limits are heard between two rounds; on millions of samples the first of them proves next to nothing.
+    """
+    problem = run.problem
+    settings = RelaxationSettings(merge_above=problem.data.n_samples + 1)
+    is_tall = problem.data.n_samples >= settings.tall * problem.atoms.count
+    if run.options.T is not None or problem.margin == "rho" or not (is_tall and boolean.carries(problem)):
+        return None
+    whole = boolean.Boolean(problem, lambda: run.must_stop, settings)
+    found = tall.known(whole, np.ones(problem.atoms.count))
+    return None if found is None else feasible(problem, whole.size * found.alpha, in_place=True)
 
 
 def _first(problem: Problem) -> Array:

@@ -120,7 +120,7 @@ class Boolean:
         self.size = float(problem.c_i.max())
         self.off = TakenOff(data, problem.bias)
         every = np.arange(data.n_samples)
-        looked_for = every.size >= settings.merge_above
+        looked_for = every.size >= settings.merge_above and not must_stop()
         self.first, self.kind = equal_rows(data.block().values, data.y) if looked_for else (every, every)
         self.c = np.bincount(self.kind, problem.c_i) / self.size
         self.y = np.ascontiguousarray(data.y[self.first])

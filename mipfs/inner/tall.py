@@ -24,6 +24,8 @@ STEPS, HALVINGS = 30, 30
 """Newton steps on a width at most, and halvings of a step."""
 DESCENT = 1e-4
 """Share of the slope by which a step must descend."""
+SYSTEM_ROWS = 500
+"""Samples for every column that a Newton system is summed over: more say the same."""
 FEWEST = 2_000
 """Samples that are begun with at least."""
 
@@ -94,10 +96,12 @@ class Plain:
 
     def _system(self, near: Integers, curve: Array) -> Array:
         """diag(1 … 1, 0) + Σ h_i a_i a_i' over the samples `near`, whose rows end with a 1 for the intercept."""
+        step = max(1, near.size // (SYSTEM_ROWS * self.off.size))
+        near, share = near[::step], near.size / max(1, near[::step].size)
         part = self.X[near]
         rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=float) - self.off
         rows = np.column_stack([rows, np.full(near.size, float(self.bias))])
-        H = np.asarray((rows * curve[near, None]).T @ rows)
+        H = np.asarray((rows * (share * curve[near, None])).T @ rows)
         ridge = np.ones(H.shape[0])
         ridge[-1] = 0.0 if self.bias and near.size else 1.0
         H[np.diag_indices_from(H)] += ridge
@@ -128,7 +132,8 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     n = problem.data.n_samples
     is_tall = whole.first.size >= settings.tall * max(1, atoms.size) and atoms.size > 0
     is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
-    if not (is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap):
+    pays = is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap
+    if not pays or whole.must_stop():
         return None
     columns = problem.atoms.columns(atoms)
     rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))

@@ -115,7 +115,7 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
 def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
     """The largest Δ(ȳ) − w'a(ȳ), or 0, of exact scores; None where they are too many, or nothing computes it."""
     n, k = block.shape
-    if n * k > MOST_EXACT_NUMBERS:
+    if n * max(1, k) > MOST_EXACT_NUMBERS:
         return None
     w = [Fraction(high) + Fraction(low) for high, low in zip(at.w.tolist(), at.w_rest.tolist(), strict=True)]
     moved = sum((one * Fraction(c) for one, c in zip(w, block.center.tolist(), strict=True)), Fraction(0))

@@ -39,12 +39,12 @@ MOST_ATTEMPTS, RESTART_ATTEMPT = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART_ATTEMPT the warm start is thrown away."""
 
 
-CALL_NUMBERS = 2e8
-"""Numbers of the data, times steps, that a call of a kernel may take: some tenths of a second."""
+CALL_NUMBERS = 5e7
+"""Numbers of the data, times steps, that a call of a kernel may take: a tenth of a second or two."""
 
 
 def steps_per_call(most: int, numbers: int) -> int:
-    """Newton steps of one call of a kernel on data of so many numbers: limits are heard between two calls."""
+    """Newton steps of one call of a kernel on data of `numbers` numbers: limits are heard between two calls."""
     return int(max(1, min(most, CALL_NUMBERS // max(1, numbers))))
 
 

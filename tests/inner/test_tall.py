@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem
+from mipfs.drivers import kelley
 from mipfs.inner import tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.subproblem import Subproblem
@@ -108,6 +110,30 @@ def test_a_run_with_it_proves_what_one_without_proves(driver: str) -> None:
 
 def test_calls_of_kernels_are_short_on_large_data() -> None:
     assert solver.steps_per_call(50, 1000) == 50
-    assert solver.steps_per_call(50, 10**8) == 2
+    assert solver.steps_per_call(50, 10**7) == 5
     assert solver.steps_per_call(50, 10**10) == 1
     assert solver.steps_per_call(50, 0) == 50
+
+
+def test_a_part_of_the_samples_says_which_way_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(loss="logistic")
+    whole, _, high = relaxation(asked)
+    monkeypatch.setattr(tall, "SYSTEM_ROWS", 20)
+    found = tall.known(whole, high)
+    assert found is not None
+    other = Subproblem(asked).solve(np.ones(8), 1e-7)
+    margins = asked.data.y * asked.data.block(found.ids).scores(found.w, found.b)
+    value = 0.5 * float(found.w @ found.w) + whole.loss.value(margins, asked.c_i)
+    assert value <= other.value * (1 + 10 * GAP)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_kelley_has_a_bound_before_its_first_round(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(loss=loss)
+    plain = mipfs.solve(asked, "kelley")
+    monkeypatch.setattr(kelley, "RelaxationSettings", partial(RelaxationSettings, cheap=1.0))
+    found = mipfs.solve(asked, "kelley")
+    assert found.trace[0].bound > 0.95 * plain.bound
+    assert found.bound <= plain.trace[-1].upper * (1 + 1e-9)
+    assert found.trace[-1].upper == pytest.approx(plain.trace[-1].upper, rel=1e-3)
+    assert mipfs.verify(found, asked.data).accepted

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.block import Block
+from mipfs.losses import evaluated as module
 from mipfs.losses import hinge, squared_hinge
 from mipfs.losses.evaluated import Weights, evaluated
 
@@ -43,3 +44,9 @@ def test_it_is_within_its_own_error_of_the_exact_loss(loss, stored, k, seed):
     exact = exactly(loss, X, center, y, c, at)
     assert abs(Fraction(value) - exact) <= Fraction(error)
     assert error <= 1e-12 * value + 1e-20 * float(c.sum()) * float(np.abs(X).sum(axis=1).max() + 1.0) ** 2
+
+
+def test_scores_of_no_feature_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_EXACT_NUMBERS", 10)
+    block = Block(np.zeros((11, 0)), np.zeros(0))
+    assert module._of_measure(None, block, Weights.of(np.zeros(0), 0.0)) is None
