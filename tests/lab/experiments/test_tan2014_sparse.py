@@ -65,7 +65,7 @@ def test_reports_and_claims_of_all_parts() -> None:
                 place = {"part": "rows", "data": data, "n": n, "seed": seed}
                 values = {"fgm": 0.9, "l1": 0.9 - lead, "all": 0.8}
                 rows += [{**place, "method": m, "size": 3, "accuracy": a, "seconds": 1.0} for m, a in values.items()]
-    assert [claim.verdict for claim in claims(rows)] == ["confirmed"] * 6
+    assert [claim.verdict for claim in claims(rows)] == ["confirmed"] * 6  # ℓ1 takes as long as FGM, then tenfold
     assert len(report(rows)) > 8
     worse = [{**row, "accuracy": 1.0 - row["accuracy"]} for row in rows]
     assert claims(worse)[0].verdict == "refuted"
