@@ -44,7 +44,7 @@ def classes_html(found: OneVsRest, score: Mapping[str, Any] | None, detail: Deta
     return said + cards(
         [
             _held_out(found, score),
-            *(_weights(one, detail, is_wide=len(shown) % 2 == 1 and k == 0) for k, one in enumerate(shown)),
+            *(_weights(one, detail) for one in shown),
             Card(
                 "The weights of all classes", f'<div class="scroll">{weights_table(found).html()}</div>', is_wide=True
             ),
@@ -92,11 +92,11 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     return Card(title, f'{said}<div class="beside">{parts}</div>{note}', is_wide=True)
 
 
-def _weights(result: Result, detail: Detail, is_wide: bool) -> Card | None:
+def _weights(result: Result, detail: Detail) -> Card | None:
     """The weights of one class."""
     chart = weights_chart(result, detail.rows)
     title = f"{result.labels['positive']} against the rest"
-    return None if chart is None else chart_card(title, replace(chart, title=""), is_wide=is_wide)
+    return None if chart is None else chart_card(title, replace(chart, title=""))
 
 
 def _proof(found: OneVsRest) -> Card:
