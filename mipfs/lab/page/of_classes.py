@@ -81,8 +81,8 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     where = f" of {score['source']}" if score.get("source") else ""
     share = f" ({100 * right / n:.1f}%)" if n else ""
     names = list(map(str, found.classes))
-    cells = [(f"is {name}", *map(str, row)) for name, row in zip(names, confusion, strict=True)]
-    table = Table(("", *(f"predicted {name}" for name in names)), cells, left=1)
+    cells = [(name, *map(str, row)) for name, row in zip(names, confusion, strict=True)]
+    table = Table(("is / predicted", *names), cells, left=1)
     values = [(words, "undefined" if score[key] is None else f"{score[key]:.4f}") for key, words in SHARES.items()]
     parts = f'<div class="scroll">{table.html()}</div>{Table(("measure", "value"), values).html()}'
     said = f'<p class="first">{escaped(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
