@@ -1,8 +1,8 @@
 # %% [markdown]
 # # How many features?
 #
-# The number of features M and the loss weight C are chosen by cross-validation: every pair is solved to proven
-# optimality on each training part, and judged on the rows that were held out.
+# The number of features M is chosen by cross-validation: for every M the problem is solved to proven optimality on each
+# training part, and its classifier is judged on the rows that were held out.
 
 # %%
 import matplotlib.pyplot as plt

@@ -163,13 +163,12 @@ def solve(
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
-    recipe = recipe_options(drop, use, impute, types, words)
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
     _check_outputs(inputs, json, report, write, checkpoint, resume)
     enter(module or ())
     declaration = formulation.load(model)
-    given = read_options(scale, label, positive, recipe)
+    given = read_options(scale, label, positive, recipe_options(drop, use, impute, types, words))
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:

@@ -29,7 +29,7 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.errors import LabelError, UsageError
+from mipfs.errors import LabelError, MoreClassesError, UsageError
 from mipfs.report.visible import finite_or_none
 
 if TYPE_CHECKING:
@@ -116,10 +116,11 @@ def data_of(
     positive: str | None,
     words: str | None = None,
 ) -> Instance:
-    """The data, scaled as the result says and with its labels."""
+    """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
     from mipfs.data.recipe import Recipe
     from mipfs.readers.files import format_of
+    from mipfs.readers.labels import same_label
     from mipfs.readers.store import check
     from mipfs.result.interactions import functions_of
 
@@ -138,7 +139,17 @@ def data_of(
         given["label"] = result.label_column
     if format_of(Path(data_file)) == "store":
         check(Path(data_file))  # all of it, and that its digest is that of its values
-    return readers.read_as(data_file, recipe, **given)
+    try:
+        return readers.read_as(data_file, recipe, **given)
+    except MoreClassesError:
+        positive = result.labels["positive"]
+        if result.labels["negative"] != f"not {positive}":
+            raise
+        classes = readers.read_classes(data_file, recipe, **{k: v for k, v in given.items() if k != "positive"})
+        found = [one for one in classes if same_label(positive, one.labels.positive)]
+        if not found:
+            raise
+        return found[0]
 
 
 def _other_recipe(result: Result, data_file: str) -> list[str]:

@@ -183,23 +183,16 @@ def _read(
         names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
     else:
         table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
-    gone = None
+    every = [*table.groups] if table.signs is None else []
     if table.signs is None:
         named = [name for name in preparing.recipe.use or () if name in table.groups]
         keep = [*(sidecar.words if words is None else words), *named]
-        every = [*table.groups]
         table, names = without_ids(table, names, keep, path, left_out)
-        gone = tuple(one for one in every if one not in table.groups) if every else None
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
     cost = sidecar.amounts("cost", index)
     select, rows = read_select(sidecar, index, cost)
-    groups = dict(table.groups)
-    for name, members in sidecar.groups(index).items():
-        if name in groups:
-            sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
-        groups[name] = members
     instance = Instance.from_arrays(
         table.X,
         y,
@@ -210,7 +203,7 @@ def _read(
         cost=cost,
         penalty=sidecar.amounts("penalty", index),
         weight_bounds=sidecar.weight_bounds(index, asked is None and isinstance(labels.positive, str)),
-        groups=groups,
+        groups=_groups(table, sidecar, index),
         rows=rows,
         select=select,
         bags=table.bags,
@@ -219,11 +212,21 @@ def _read(
         words=_words(table),
     )
     several = isinstance(positive, Every)
-    instance = replace(instance, left_out=gone)
+    instance = replace(instance, left_out=tuple(one for one in every if one not in table.groups) if every else None)
     instance = _described(instance, sidecar, table.recipe or preparing.recipe, table, several)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
+
+
+def _groups(table: Table, sidecar: Sidecar, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """The columns of words, and what the description groups."""
+    groups = dict(table.groups)
+    for name, members in sidecar.groups(index).items():
+        if name in groups:
+            sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
+        groups[name] = members
+    return groups
 
 
 def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table, several: bool) -> Instance:

@@ -187,12 +187,13 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
     found = [one for one in groups if one not in keep and tells_rows_apart(len(groups[one]), n)]
     for one in found:
         words = [word[len(one) + 1 :] for word in groups[one]]
+        names = n >= 2 * len(words)  # each is met in several rows
+        cure = remedy(one, words) or ("" if names else _ORDINARY)
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0])!r}, as IDs{', names' if n >= 2 * len(words) else ''} and dates do, and is left out; "
-            f"{remedy(one, words) or _ORDINARY}, or name it under [data] words in "
-            f"the .toml beside the data (--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it "
-            f"(drop=[{one!r}])",
+            f"{_example(words[0])!r}, as {'names' if names else 'IDs and dates'} do, and is left out; "
+            f"{f'{cure}, or ' if cure else ''}name it under [data] words in the .toml beside the data "
+            f"(--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it (drop=[{one!r}])",
             DataWarning,
             stacklevel=4,
         )

@@ -140,10 +140,13 @@ def weights_in_words(result: Result) -> str:
 
 
 def missing_in_words(result: Result) -> str:
-    """How many values of a raw table were missing, and in which columns; "" without a recipe or any."""
+    """What was missing of a raw table, and which columns of words were left out for too many words; "" for none."""
     counts = {} if result.recipe is None else result.recipe["missing"]
+    gone = (result.read or {}).get("left_out") or []
     total = sum(counts.values())
-    return f"{total} missing values were filled in, of {_listed([*counts])}" if total else ""
+    said = [f"{total} missing values were filled in, of {_listed([*counts])}"] if total else []
+    said += [f"{_listed(gone)} {'was' if len(gone) == 1 else 'were'} left out (too many words)"] if gone else []
+    return "; ".join(said)
 
 
 def classes_in_words(result: Result) -> str:

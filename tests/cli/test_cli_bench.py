@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import random
@@ -17,7 +18,10 @@ import pytest
 
 import mipfs
 from mipfs.lab import baselines
+from mipfs.lab.studies.bench_reading import bench_of
+from mipfs.lab.studies.bench_report import bench_lead
 from tests.cli.outcome import Cli
+from tests.schemas import broken, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 CREDIT = ROOT / "instances" / "credit.csv"
@@ -54,7 +58,12 @@ def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     document = strict(target.read_text())
     assert document["complete"]
+    assert not broken(document, schema("bench"))
     assert document["params"]["seed"] == 4
+    page = tmp_path / "page.html"
+    assert cli("report", target, "-o", page).code == 0  # the page of --report, later
+    assert bench_lead(bench_of(target)) in html.unescape(page.read_text(encoding="utf-8"))
+    assert "is a benchmark, which has no classifier" in cli("report", target, "--data", CREDIT, "-o", page).err
     assert [(row["method"], row["M"]) for row in document["rows"]] == [
         ("rfe", 2), ("rfe", 4), ("uniform", 2), ("uniform", 4), ("cd-svm", None),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 
 import mipfs
 from mipfs.lab.studies import reading
+from mipfs.lab.studies.bench import Bench
 from mipfs.result.result import Result
 from tests import two_checkers
 from tests.kept_results import make
@@ -59,6 +60,12 @@ def test_paths_ladders_and_benchmarks_are_read(version: Path) -> None:
     data = mipfs.read(version / "table.csv", scale="standard")
     assert all(mipfs.verify(point.result, data).accepted for point in path.points)
     assert len(reading.load(version / "compare.json").ladder) > 5
+    shown = reading.load(version / "bench.json")
+    assert isinstance(shown, Bench)
+    stated = document(version, "bench")["rows"]
+    again = [row.document(shown.names) for row in shown.rows]  # later versions say more
+    assert [{key: row[key] for key in one} for row, one in zip(again, stated, strict=True)] == stated
+    assert all(name in shown.summary() for one in stated for name in [*one["shares"]][:1])
     for name in ("path", "bench", "compare"):
         assert not broken(document(version, name), schema(name)), name
 

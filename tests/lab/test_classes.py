@@ -212,6 +212,12 @@ def test_one_class_is_named_behind_the_file(table: Path, capsys: pytest.CaptureF
     assert main(["predict", f"{saved}#low", data]) == 0
     labels = np.array(capsys.readouterr().out.splitlines())
     np.testing.assert_array_equal(labels == "low", values > 0)
+    if not more:
+        plain, again = str(table.with_name("p.json")), str(table.with_name("again.json"))
+        assert main(["solve", "fsp-m", data, *asked, "--json", plain, "-q"]) == 0
+        assert main(["refit", f"{plain}#low", data, "--C", "2", "--json", again, "-q"]) == 0
+        assert main(["verify", again, data, "-q"]) == 0  # of low against the rest, which the data have as three classes
+    capsys.readouterr()
     assert main(["verify", f"{saved}#lwo", data]) == 2
     assert "#lwo: no such class; did you mean 'low'?" in capsys.readouterr().err
     assert main(["report", f"{saved}#low", "--data", data, "-o", page, "-q"]) == 0

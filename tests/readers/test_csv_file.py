@@ -251,6 +251,7 @@ def test_many_rare_words_are_names_and_left_out(tmp_path):
     saved = tmp_path / "r.json"
     result = mipfs.solve(mipfs.Problem(data, M=1, C=1e-6))
     assert json.loads(result.to_json())["read"]["left_out"] == ["employer"]
+    assert "employer was left out" in result.summary()
     result.save(saved)
     assert main(["verify", str(saved), str(path), "-q"]) == 0
     kept = mipfs.solve(mipfs.Problem(mipfs.read(path, scale="none", words="employer"), M=1, C=1e-6))

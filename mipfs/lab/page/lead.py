@@ -78,8 +78,9 @@ def _chosen(path: SolutionPath, best: Point) -> str:
     rule = "the simplest within one standard error of the least" if path.rule == "one-se" else "the least of all points"
     error = f"{100 * best.error:.3g}% ± {100 * best.standard_error:.2g}%"
     size = len(best.selected)
+    has = "has" if size == 1 else "have"
     return (
-        f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} have {_an(error_of(path))} of {error} (one "
+        f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} {has} {_an(error_of(path))} of {error} (one "
         f"standard error) on samples held out in {path.folds} folds, {rule}."
     )
 

@@ -44,7 +44,7 @@ def classes_html(found: OneVsRest, score: Mapping[str, Any] | None, detail: Deta
     return said + cards(
         [
             _held_out(found, score),
-            *(_weights(one, detail, is_wide=len(shown) % 2 == 1 and k == 0) for k, one in enumerate(shown)),
+            *(_weights(one, detail) for one in shown),
             Card(
                 "The weights of all classes", f'<div class="scroll">{weights_table(found).html()}</div>', is_wide=True
             ),
@@ -81,8 +81,8 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     where = f" of {score['source']}" if score.get("source") else ""
     share = f" ({100 * right / n:.1f}%)" if n else ""
     names = list(map(str, found.classes))
-    cells = [(f"is {name}", *map(str, row)) for name, row in zip(names, confusion, strict=True)]
-    table = Table(("", *(f"predicted {name}" for name in names)), cells, left=1)
+    cells = [(name, *map(str, row)) for name, row in zip(names, confusion, strict=True)]
+    table = Table(("is / predicted", *names), cells, left=1)
     values = [(words, "undefined" if score[key] is None else f"{score[key]:.4f}") for key, words in SHARES.items()]
     parts = f'<div class="scroll">{table.html()}</div>{Table(("measure", "value"), values).html()}'
     said = f'<p class="first">{escaped(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
@@ -92,11 +92,11 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     return Card(title, f'{said}<div class="beside">{parts}</div>{note}', is_wide=True)
 
 
-def _weights(result: Result, detail: Detail, is_wide: bool) -> Card | None:
+def _weights(result: Result, detail: Detail) -> Card | None:
     """The weights of one class."""
     chart = weights_chart(result, detail.rows)
     title = f"{result.labels['positive']} against the rest"
-    return None if chart is None else chart_card(title, replace(chart, title=""), is_wide=is_wide)
+    return None if chart is None else chart_card(title, replace(chart, title=""))
 
 
 def _proof(found: OneVsRest) -> Card:

@@ -45,7 +45,7 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     *(chart_card("", chart, is_wide=best is None) for chart in errors),
                     chart_card(f"Along the path, on {'the training' if seen else 'held-out'} data", held_out),
                     None if rows is None else Card(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
-                    *(chart_card("", chart, is_wide=len(charts) % 2 == 1 and k == 0) for k, chart in enumerate(charts)),
+                    *(chart_card("", chart) for chart in charts),
                     chart_card("", path_supports(path, detail), is_wide=True),
                     Card("How to reproduce it", _path_again(path), is_wide=True),
                 ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mipfs.report.blocks import Block
 from mipfs.report.visible import escaped
@@ -55,13 +55,19 @@ def to_try(ways: str) -> str:
 
 
 def cards(found: Iterable[Card | None], level: int) -> str:
-    """The cards that there are, with headings of that level."""
+    """The cards that there are, with headings of that level; two stand side by side, one that is left over is wide."""
+    shown = [card for card in found if card is not None and card.html]
+    beside = 0
+    for k, card in enumerate(shown):
+        beside = 0 if card.is_wide else beside + 1
+        if beside % 2 and (k + 1 == len(shown) or shown[k + 1].is_wide):
+            shown[k] = replace(card, is_wide=True)
+            beside = 0
     parts = []
-    for card in found:
-        if card is not None and card.html:
-            wide = ' class="wide"' if card.is_wide else ""
-            heading = f"<h{level}>{escaped(card.title)}</h{level}>" if card.title else ""
-            parts.append(f"<section{wide}>{heading}{card.html}</section>")
+    for card in shown:
+        wide = ' class="wide"' if card.is_wide else ""
+        heading = f"<h{level}>{escaped(card.title)}</h{level}>" if card.title else ""
+        parts.append(f"<section{wide}>{heading}{card.html}</section>")
     return f'<div class="cards">{"".join(parts)}</div>' if parts else ""
 
 
