@@ -225,8 +225,8 @@ class MasterSettings(Declared):
     """A round that closes a smaller share of the distance to the cutoff ends a node's rounds."""
     root_progress: Excess = 2e-3
     """A round that closes a smaller share of the distance between the root's own bounds ends the root's rounds."""
-    largest_step: Positive = 5e9
-    """Multiplications of a Newton step up to which the tree begins with the SVM on all that is free, a second: a
+    largest_step: Positive = 2e10
+    """Multiplications of a Newton step up to which the tree begins with the SVM on all that is free, a second or two: a
     step is not cut short by a limit. Beyond that it begins with what the relaxation uses."""
 
 
