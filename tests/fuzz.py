@@ -184,9 +184,10 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
 def _refusal(error: MipfsError, target: Target, folder: Path) -> Verdict:
     """Of an error of the package: one line, which names a file."""
     said = str(error)
-    if len(said) > MOST_MESSAGE:
-        return Verdict("message", f"{len(said)} characters: {said[:200]}")
-    if len(in_one_line(said).splitlines()) != 1:
+    line = in_one_line(said)
+    if len(line) > MOST_MESSAGE:
+        return Verdict("message", f"{len(line)} characters: {line[:200]}")
+    if len(line.splitlines()) != 1:
         return Verdict("message", f"several lines: {said!r}")
     names = {str(folder), *(part for path in folder.rglob("*") for part in path.relative_to(folder).parts)}
     if target.named and not isinstance(error, NumericalError) and not any(name in said for name in names):
