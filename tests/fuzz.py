@@ -242,12 +242,12 @@ class Campaign:
         """Go through inputs, from the number `first` on; `current` is a file that always holds the number."""
         target, lines = TARGETS[self.name], Lines() if self.guided else None
         pool: list[tuple[str, Files]] = []
-        ends = time.monotonic() + seconds
         with tempfile.TemporaryDirectory() as home:
             folder = Path(home) / "input"
             if lines is not None:
                 for files in cached_seeds(target).values():
                     judged(target, files, files, folder, lines)
+            ends = time.monotonic() + seconds
             for number in range(first, first + inputs):
                 if time.monotonic() > ends:
                     break
@@ -386,7 +386,9 @@ def fuzz(
     """Campaigns over targets, each in a process of its own, and their table; how many faults there were."""
     campaigns = []
     for name, count in shares(names, inputs).items():
-        cached_seeds(TARGETS[name])
+        with tempfile.TemporaryDirectory() as home:  # what they import is imported once
+            for files in cached_seeds(TARGETS[name]).values():
+                judged(TARGETS[name], files, files, Path(home) / "input")
         campaigns.append(Campaign(name, seed, corpus))
         isolated(campaigns[-1], count, seconds / len(names))
         print(f"{name}: {dict(campaigns[-1].counts)}", flush=True)
