@@ -184,9 +184,10 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
 def _refusal(error: MipfsError, target: Target, folder: Path) -> Verdict:
     """Of an error of the package: one line, which names a file."""
     said = str(error)
-    if len(said) > MOST_MESSAGE:
-        return Verdict("message", f"{len(said)} characters: {said[:200]}")
-    if len(in_one_line(said).splitlines()) != 1:
+    line = in_one_line(said)
+    if len(line) > MOST_MESSAGE:
+        return Verdict("message", f"{len(line)} characters: {line[:200]}")
+    if len(line.splitlines()) != 1:
         return Verdict("message", f"several lines: {said!r}")
     names = {str(folder), *(part for path in folder.rglob("*") for part in path.relative_to(folder).parts)}
     if target.named and not isinstance(error, NumericalError) and not any(name in said for name in names):
@@ -241,12 +242,12 @@ class Campaign:
         """Go through inputs, from the number `first` on; `current` is a file that always holds the number."""
         target, lines = TARGETS[self.name], Lines() if self.guided else None
         pool: list[tuple[str, Files]] = []
-        ends = time.monotonic() + seconds
         with tempfile.TemporaryDirectory() as home:
             folder = Path(home) / "input"
             if lines is not None:
                 for files in cached_seeds(target).values():
                     judged(target, files, files, folder, lines)
+            ends = time.monotonic() + seconds
             for number in range(first, first + inputs):
                 if time.monotonic() > ends:
                     break
@@ -385,7 +386,9 @@ def fuzz(
     """Campaigns over targets, each in a process of its own, and their table; how many faults there were."""
     campaigns = []
     for name, count in shares(names, inputs).items():
-        cached_seeds(TARGETS[name])
+        with tempfile.TemporaryDirectory() as home:  # what they import is imported once
+            for files in cached_seeds(TARGETS[name]).values():
+                judged(TARGETS[name], files, files, Path(home) / "input")
         campaigns.append(Campaign(name, seed, corpus))
         isolated(campaigns[-1], count, seconds / len(names))
         print(f"{name}: {dict(campaigns[-1].counts)}", flush=True)

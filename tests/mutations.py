@@ -12,6 +12,7 @@ import io
 import json
 import random
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -285,7 +286,7 @@ def _changed(r: random.Random, document: Any) -> Any:
         holder[r.choice(WORDS).decode("utf-8", "replace")] = holder.pop(key)
     elif turn == 2:
         holder[key] = [place] if r.random() < 0.5 else {"x": place}
-    elif turn == 3 and isinstance(place, (int, float)):
+    elif turn == 3 and isinstance(place, (int, float)) and abs(place) < 1e300:
         holder[key] = place * r.choice((-1, 0, 2, 0.5, 1 + 1e-9, 1 - 1e-9, 1e300)) + r.choice((0, 0, 1, -1))
     elif turn == 4 and isinstance(place, str):
         holder[key] = place + r.choice(WORDS).decode("utf-8", "replace")
@@ -368,7 +369,9 @@ def _other(r: random.Random, found: Any) -> Any:
     )
     if r.random() < 0.4 or found.size == 0 or found.dtype.kind not in "fiub":
         try:
-            return r.choice(moves)()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return r.choice(moves)()
         except (ValueError, IndexError, TypeError, UnicodeEncodeError):
             return found.ravel()[:0]
     values = found.copy().reshape(-1)

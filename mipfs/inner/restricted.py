@@ -10,6 +10,7 @@ multipliers give.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,6 +64,8 @@ class Solution:
         if "last_numbers" not in kept or bool(kept["pool_is_face"]) != pool.is_face:
             return None
         upper, b = kept["last_numbers"].tolist()
+        if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, kept["last_w"], kept["last_mu"])):
+            raise ValueError("the last solution is not finite")
         return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
 
 

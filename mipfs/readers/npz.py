@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,18 @@ def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any
 def _texts(values: npt.NDArray[Any], name: str, path: Path) -> list[str]:
     """The strings of an array, whose bytes may be none."""
     try:
+        if values.dtype.kind == "U":
+            _check_characters(values)
         texts = [str(value) for value in values]
         "".join(texts).encode()
     except (ValueError, SystemError):
         raise DataError(f"{name!r} holds a character that is none", "write its strings again", path=path) from None
     return texts
+
+
+def _check_characters(values: npt.NDArray[Any]) -> None:
+    """Refuse numbers that no character has: NumPy makes a string of them that fails wherever it is used."""
+    order = values.dtype.byteorder.replace("|", "=")
+    numbers = np.frombuffer(values.tobytes(), dtype=f"{order}u4")
+    if numbers.size and numbers.max() > sys.maxunicode:
+        raise ValueError("no character")

@@ -232,10 +232,11 @@ def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]]]
     stated = document(place, "names")
     try:
         names, groups = stated["names"], {name: tuple(members) for name, members in stated["groups"].items()}
+        known = {name for name in names if isinstance(name, str)}
+        whole = len(known) == p == len(names) and all(map(known.issuperset, groups.values()))
     except (KeyError, TypeError, AttributeError):
-        names, groups = None, {}
-    known = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
-    if not len(known) == p == len(names or ()) or not all(known.issuperset(members) for members in groups.values()):
+        whole = False
+    if not whole:
         raise DataError("not a name for every feature, and groups of these", AGAIN, path=place)
     return names, groups
 

@@ -20,6 +20,8 @@ OUTSIDE = re.compile("[^\n\x20-\x7e]")
 """What may have to be written out in a JSON text, where line ends stand between strings only."""
 
 
+MOST_LINE = 1000
+"""Characters of a message."""
 FORMULA = "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"
 """With what a cell begins that a spreadsheet computes; the last four are full-width, which some take for the others."""
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -31,8 +33,12 @@ def visible(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """A message that may have several lines, in one line, with every unprintable character as Python writes it."""
-    return visible(SPACES.sub(" ", text).strip())
+    """A message that may have several lines, in one line, with every unprintable character as Python writes it.
+
+    Of one that quotes thousands of characters of a file the middle is left out.
+    """
+    line = visible(SPACES.sub(" ", text).strip())
+    return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE // 2]} [...] {line[-MOST_LINE // 2 :]}"
 
 
 def escaped(text: str) -> str:
