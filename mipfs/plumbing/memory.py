@@ -37,11 +37,6 @@ class MemoryLimit:
 
     def __init__(self, gigabytes: float | None) -> None:
         self._bytes = math.inf if gigabytes is None else (1.0 - RESERVE) * 1e9 * gigabytes
-        if self._bytes < math.inf and _held("VmRSS") is None and _highest() is None:  # Windows
-            raise UsageError(
-                f"memory_limit = {gigabytes:g}: this system does not say how much memory a process holds, so that "
-                "the limit could not be kept; leave it out, and limit the process by the system's own means"
-            )
         self._next = -math.inf
         self._is_reached = False
         if self.is_reached:
@@ -58,7 +53,12 @@ class MemoryLimit:
             return self._is_reached
         held = _held("VmRSS")
         held = _highest() if held is None else held
-        self._is_reached = held is not None and held >= self._bytes
+        if held is None:  # Windows
+            raise UsageError(
+                "this system does not say how much memory a process holds, so that a memory limit could not be kept; "
+                "leave it out, and limit the process by the system's own means"
+            )
+        self._is_reached = held >= self._bytes
         self._next = time.monotonic() + LOOK_SECONDS
         return self._is_reached
 

@@ -248,9 +248,7 @@ class Proof:
         used = slice(0, other._size)
         first_multiplier = len(self._multipliers)
         first_dual = self.duals.append(other.duals)
-        dual = other._dual[used]
-        feature = other._feature[used]
-        multiplier = other._multiplier[used]
+        dual, feature, multiplier = (held[used] for held in (other._dual, other._feature, other._multiplier))
         whole = np.where(feature >= other.n_features, feature - other.n_features + self.n_features, -1)
         mapped = np.where(feature < other.n_features, np.append(ids, -1)[np.minimum(feature, ids.size)], whole)
         mapped = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))
@@ -357,19 +355,16 @@ class Proof:
     @property
     def needed(self) -> Integers:
         """Positions of the dual vectors that the tree refers to, in the order in which a walk through it meets them."""
-        dual, refers, children = (memoryview(held.data) for held in (self._dual, self._refers, self._children))
         found, stack = array("q", () if self.outside is None else (self.outside,)), [self.root]
-        is_found = bytearray(1 + max(int(self._dual.max()), *found, 0))
-        for d in found:
-            is_found[d] = 1
+        fresh = np.ones(1 + max(int(self._dual.max()), *found, 0), dtype=bool)
+        fresh[found] = False
+        dual, refers, children, is_new = (a.data for a in (self._dual, self._refers, self._children, fresh))
         while stack:
             node = stack.pop()
-            if refers[node] and not is_found[d := dual[node]]:
+            if refers[node] and is_new[d := dual[node]]:
                 found.append(d)
-                is_found[d] = 1
-            for side in (1, 0):
-                if (child := children[node, side]) >= 0:
-                    stack.append(child)
+                is_new[d] = False
+            stack += [child for side in (1, 0) if (child := children[node, side]) >= 0]
         return np.array(found)
 
     def numbered(self, needed: Integers) -> npt.NDArray[np.int32]:
@@ -442,9 +437,8 @@ class Proof:
             empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
             for name, empty in empties.items():
                 old = getattr(self, name)
-                new = np.full((capacity, *old.shape[1:]), empty, dtype=old.dtype)
-                new[: old.shape[0]] = old
-                setattr(self, name, new)
+                more = np.full((capacity - old.shape[0], *old.shape[1:]), empty, dtype=old.dtype)
+                setattr(self, name, np.concatenate([old, more]))
         return first
 
 

@@ -18,8 +18,8 @@ import pytest
 
 import mipfs
 from mipfs.lab import baselines
-from mipfs.lab.studies.bench_reading import bench_of
 from mipfs.lab.studies.bench_report import bench_lead
+from mipfs.lab.studies.bench_shown import bench_of
 from tests.cli.outcome import Cli
 from tests.schemas import broken, schema
 
