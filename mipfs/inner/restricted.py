@@ -66,6 +66,8 @@ class Solution:
         upper, b = kept["last_numbers"].tolist()
         if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, kept["last_w"], kept["last_mu"])):
             raise ValueError("the last solution is not finite")
+        if kept["last_ids"].ndim != 1 or kept["last_w"].shape != kept["last_ids"].shape:
+            raise ValueError("the last solution has other columns than weights")
         return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
 
 

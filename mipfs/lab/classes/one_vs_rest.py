@@ -6,6 +6,7 @@ import io
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -299,7 +300,7 @@ def _certified(found: OneVsRest, path: Path) -> OneVsRest:
     try:
         with zipfile.ZipFile(pair.sidecar_of(path)) as archive:
             held = {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
         held = {}
 
     def given(k: int, result: Result) -> Result:

@@ -88,7 +88,7 @@ def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
         nodes=_whole(document["nodes"]),
         truth=np.zeros(0),
         totals_in_training=np.zeros(0),
-        stated={"totals": [dict(row) for row in document["totals"]], **_shares(document)},
+        stated={"totals": [_total(row) for row in document["totals"]], **_shares(document)},
         **numbers,
     )
 
@@ -96,6 +96,14 @@ def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
 def _shares(document: Mapping[str, Any]) -> dict[str, float]:
     area = document["roc_auc"]
     return {"error": _number(document["error"]), "roc_auc": math.nan if area is None else _number(area)}
+
+
+def _total(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A range of totals: its ends, how many samples it has and how many are positive, and what is decided."""
+    samples, positives = _whole(row["samples"]), _whole(row["positives"])
+    if not 0 <= positives <= samples or samples == 0 or not isinstance(row["decision"], (str, int, float)):
+        raise ValueError(f"{dict(row)!r} is no range of totals")
+    return {**row, "from": _number(row["from"]), "to": _number(row["to"])}
 
 
 def _column(one: Mapping[str, Any], result: Result) -> Column:
