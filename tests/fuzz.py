@@ -68,6 +68,7 @@ WATCHED = tuple(
     for name in (
         "readers",
         "result",
+        "lab/experiments",
         "lab/studies",
         "lab/classes",
         "lab/scorecard",

@@ -27,6 +27,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 VERSION = 4
 """Version of a state: what the drivers keep in it."""
+KINDS = "biufSU"
+"""Of the arrays of a state: truth values, whole and real numbers, texts."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class State:
         if version != VERSION or len(began) != 2 or not isinstance(began[0], list):
             raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
         state = cls(driver, stamp, arrays, Began(tuple(map(str, began[0])), str(began[1])))
+        if any(array.dtype.kind not in KINDS for array in arrays.values()):
+            raise DataError("the state holds what no run keeps", "begin the run anew", path=path)
         if state.digest != said:
             raise DataError("the state is damaged: its digest differs", "begin the run anew", path=path)
         return state
