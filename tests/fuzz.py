@@ -168,6 +168,8 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
     except MipfsError as error:
         return _refusal(error, target, folder)
     except Hang:
+        if lines:  # what looks at every line takes its time too: a megabyte of empty ones is read in a second without
+            return judged(target, files, seed, folder)
         return Verdict("hang", f"more than {PATIENCE:g} s")
     except MemoryError as error:
         return Verdict("memory", _where(error))

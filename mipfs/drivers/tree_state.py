@@ -77,6 +77,8 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     if (*arrays["node_states"].shape[1:], *arrays["node_prices"].shape[1:]) != sizes:
         raise ValueError("nodes of another size")
     proofs.check_open(tree.proof, arrays["node_place"][:, 0].tolist())
+    if np.any(arrays["node_place"][:, 1] >= len(tree.proof.duals)):
+        raise ValueError("a node has a dual vector that is none")
     tree.lost = bool(arrays["tree_lost"])
     ends = np.cumsum(arrays["warm_count"])
     for k, (bound, place, states) in enumerate(

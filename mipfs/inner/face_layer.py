@@ -37,6 +37,11 @@ class Face(Pool):
 
     is_face = True
 
+    @property
+    def most_weights(self) -> int:
+        """How many weights of its atoms there may be."""
+        return int(self.atoms.size)
+
     def __init__(self) -> None:
         super().__init__()
         self.atoms: Integers = np.empty(0, dtype=np.int64)

@@ -68,6 +68,8 @@ class Solution:
             raise ValueError("the last solution is not finite")
         if kept["last_ids"].ndim != 1 or kept["last_w"].shape != kept["last_ids"].shape:
             raise ValueError("the last solution has other columns than weights")
+        if kept["last_mu"].ndim != 1 or kept["last_mu"].size > pool.most_weights:
+            raise ValueError("the last solution has more weights than its pool has members")
         return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
 
 
@@ -80,6 +82,11 @@ class Pool:
     """
 
     is_face = False
+
+    @property
+    def most_weights(self) -> int:
+        """How many weights of its members there may be."""
+        return len(self.members)
 
     def __init__(self) -> None:
         self.members: list[tuple[Integers, Array]] = []
