@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +189,22 @@ def test_code_to_link_that_is_kept_is_wrapped_and_kept_too() -> None:
         del _halve._compiler._compile_core
         _halve_twice(x)
     assert x.tolist() == [4.0 / 2**8]
+
+
+@pytest.mark.slow
+def test_wrapped_code_is_whole_where_it_is_the_first_that_runs(tmp_path: Path) -> None:
+    """What counts references was emitted by other kernels alone: in a new process its address was 0."""
+    given = (
+        "import numpy as np; from mipfs.kernels.order import sink, sort_up; x, i = np.array([1.0, 3.0]), np.arange(2)"
+    )
+    for what in ("sort_up(x, i)", "sink(x, i, 0, 2)", "sink(x, i, 0, 2)"):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        script = f"{given}; {what}; print(x.tolist())"
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == ("[1.0, 3.0]" if "sort" in what else "[3.0, 1.0]")
 
 
 def test_a_kernel_that_was_linked_is_a_step() -> None:

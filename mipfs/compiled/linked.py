@@ -25,6 +25,7 @@ from numba.core import codegen, dispatcher, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from mipfs.compiled.shortcuts import replaced, shortcuts
 
@@ -167,6 +168,7 @@ def entered(made: Any, options: Any) -> Any:
     library = target.codegen().create_library(described.qualname)
     library.enable_object_caching()
     library.add_linking_library(made.library)
+    library.add_linking_library(rtsys.library)  # what counts references: this process may have emitted it nowhere else
     held = Environment.from_fndesc(described)
     target.create_cpython_wrapper(library, described, held, None, options.get("nogil", False))
     library.finalize()
