@@ -30,8 +30,8 @@ def evaluate(
     from mipfs.lab.studies import point_files
     from mipfs.result.score import score
 
-    check_target(json, point_files.split(result_file)[0], data_file)
     file, name = point_files.split(result_file)
+    check_target(json, file, data_file)
     several = classes_or_none(file)
     if several is not None and name is None:
         return evaluate_classes(several, data_file, label, positive, json, quiet)

@@ -48,14 +48,14 @@ def predict(
     from mipfs.result.prediction import inputs
     from mipfs.result.probability import probabilities
 
-    check_target(json, point_files.split(result_file)[0], data_file)
-    # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     file, name = point_files.split(result_file)
+    check_target(json, file, data_file)
+    # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     if name is None and (several := classes_or_none(file)) is not None:
         if probability:
             raise UsageError(f"{result_file}: --probability is for two classes; leave it out")
         return predict_classes(several, data_file, label, scores, json, quiet)
-    card = card_or_none(point_files.split(result_file)[0])
+    card = card_or_none(file)
     if card is not None and probability:
         raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")
     result = point_files.load(result_file) if card is None else card.result

@@ -60,19 +60,8 @@ def of_classes(given: Any, data: Instance) -> tuple[float, float] | None:
         total, positive = float(weights.sum()), float(weights[data.y > 0].sum())
         return total / (2.0 * (total - positive)), total / (2.0 * positive)
     assert isinstance(given, Mapping)
-    found = [1.0, 1.0]
-    met = set[int]()
-    labels = data.labels.negative, data.labels.positive
-    for label, weight in given.items():
-        place = next((k for k, own in enumerate(labels) if _same(own, label)), None)
-        if place is None:
-            both = " and ".join(map(_shown, labels))
-            raise UsageError(f"class_weight names {label!r}, which is no label: these are {both}")
-        if place in met:
-            raise UsageError(f"class_weight names the label {_shown(labels[place])} twice; give it one weight")
-        met.add(place)
-        found[place] = weight
-    return found[0], found[1]
+    negative, positive = _in_order(given, (data.labels.negative, data.labels.positive))
+    return negative, positive
 
 
 def by_label(weights: tuple[float, float] | None, labels: Any) -> dict[str, float] | None:
@@ -104,18 +93,21 @@ def of_many(given: Any, instances: Sequence[Instance]) -> dict[str, float]:
         own = [float(weights[one.y > 0].sum()) for one in instances]
         return {str(label): float(weights.sum()) / (len(own) * part) for label, part in zip(labels, own, strict=True)}
     assert isinstance(given, Mapping)
-    found = {str(label): 1.0 for label in labels}
-    met = set[str]()
+    return dict(zip(map(str, labels), _in_order(given, labels), strict=True))
+
+
+def _in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
+    """The weights of the labels, in their order; 1 of those that are not named."""
+    found: dict[int, float] = {}
     for label, weight in given.items():
-        name = next((str(own) for own in labels if _same(own, label)), None)
-        if name is None:
-            known = ", ".join(map(str, labels))
+        place = next((k for k, own in enumerate(labels) if _same(own, label)), None)
+        if place is None:
+            known = " and ".join(filter(None, [", ".join(map(_shown, labels[:-1])), _shown(labels[-1])]))
             raise UsageError(f"class_weight names {label!r}, which is no label: these are {known}")
-        if name in met:
-            raise UsageError(f"class_weight names the label {name!r} twice; give it one weight")
-        met.add(name)
-        found[name] = weight
-    return found
+        if place in found:
+            raise UsageError(f"class_weight names the label {_shown(labels[place])} twice; give it one weight")
+        found[place] = weight
+    return [found.get(k, 1.0) for k in range(len(labels))]
 
 
 def weighted(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[Instance]:

@@ -176,8 +176,7 @@ def _planted(
     if carried:
         solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
         low, high = selection.sigma_bounds()
-        solver.known = tall.known(solver, high)
-        relaxed = solver.solve(low, high, tol)
+        relaxed = solver.solve(low, high, tol, known=tall.known(solver, high))
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start

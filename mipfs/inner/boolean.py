@@ -99,10 +99,6 @@ class Boolean:
     must_stop : asked between products
     settings : RelaxationSettings, optional
     pricing : Pricing of the problem's selections, where that is there already
-
-    Attributes
-    ----------
-    known : Known or None, what a solve begins with (`mipfs.inner.tall`)
     """
 
     def __init__(
@@ -130,7 +126,6 @@ class Boolean:
         self._sparse = self._stays_sparse()
         self._gradients = False
         self._gave_up = self._patient = False
-        self.known: Known | None = None
 
     def solve(
         self,
@@ -138,6 +133,7 @@ class Boolean:
         high: npt.NDArray[Any],
         tol: float,
         enough: Callable[[float, float], bool] = lambda lower, upper: False,
+        known: Known | None = None,
     ) -> Solved:
         """Solve the relaxation with some atoms fixed; a copy of this object for every thread.
 
@@ -146,6 +142,7 @@ class Boolean:
         low, high : (count,) ends of σ, 0 or 1
         tol : relative gap
         enough : asked with a lower and an upper bound whether to stop there
+        known : what it begins with (`mipfs.inner.tall`)
         """
         self.low = np.asarray(low, dtype=float)
         self.high = np.asarray(high, dtype=float)
@@ -156,7 +153,6 @@ class Boolean:
             free = free[:0]
         start = self.loss.middle(self.c)
         start = balanced(start, self.y) if self.problem.bias else start
-        known = self.known
         best, steps = self._earn(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
         if known is not None and self.must_stop():
             return self._stopped(best, known)

@@ -173,8 +173,7 @@ class RowsRelaxation:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
         interior = self._interior()
         low, high = self._ends(states)
-        interior.known = known(interior, high)
-        solved = interior.solve(low, high, tol)
+        solved = interior.solve(low, high, tol, known=known(interior, high))
         return self._outcome(solved, states, np.inf), solved.cut
 
     @property

@@ -141,9 +141,11 @@ def choose(piece, total, level):  # type: ignore[no-untyped-def]
     chosen = -1
     for t in range(total.nodes):
         node = piece.nodes[t]
-        if node.place >= 0 and node.why == OPEN and node.next == COMPLETE:
+        if node.place < 0 or node.why != OPEN:
+            continue
+        if node.next == COMPLETE:
             return t
-        if node.place >= 0 and node.why == OPEN and (chosen < 0 or node.bound < piece.nodes[chosen].bound):
+        if chosen < 0 or node.bound < piece.nodes[chosen].bound:
             chosen = t
     if chosen >= 0 and piece.nodes[chosen].bound > level and total.solved > 0:
         return -1

@@ -18,9 +18,8 @@ class DualStore:
     """Dual vectors, each compressed at once; read back bit for bit.
 
     A vector with s non-zeros, i of them below the top of their box, takes n/8 + s/8 + w·i bytes, where w ≤ 7 is the
-    width of the largest such integer (7 on the grid of `mipfs.svm.dyadic`), and 21 for
-    its place. The hinge at n = 5,000 with 40% at the top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 7
-    bytes per sample.
+    width of the largest such integer (7 on the grid of `mipfs.svm.dyadic`), and 21 for its place. The hinge at
+    n = 5,000 with 40% at the top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 7 bytes per sample.
 
     Parameters
     ----------

@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.proof.duals import DualStore
+from mipfs.proof.duals import DualStore, Whole
 from mipfs.proof.labelled import LabelledStore
 
-Whole = npt.NDArray[np.integer[Any]]
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 

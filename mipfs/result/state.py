@@ -27,6 +27,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 VERSION = 4
 """Version of a state: what the drivers keep in it."""
+ANEW = "begin the run anew"
+"""What remains to be done where a state cannot be gone on with."""
 KINDS = "biufSU"
 """Of the arrays of a state: truth values, whole and real numbers, texts."""
 
@@ -97,12 +99,12 @@ class State:
                 "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
             ) from None
         if version != VERSION or len(began) != 2 or not isinstance(began[0], list):
-            raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
+            raise DataError("this is the state of a run of another version of mipfs", ANEW, path=path)
         state = cls(driver, stamp, arrays, Began(tuple(map(str, began[0])), str(began[1])))
         if any(array.dtype.kind not in KINDS for array in arrays.values()):
-            raise DataError("the state holds what no run keeps", "begin the run anew", path=path)
+            raise DataError("the state holds what no run keeps", ANEW, path=path)
         if state.digest != said:
-            raise DataError("the state is damaged: its digest differs", "begin the run anew", path=path)
+            raise DataError("the state is damaged: its digest differs", ANEW, path=path)
         return state
 
     @property

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from mipfs.errors import CheckpointWarning, ContradictionError, DataError, UsageError
-from mipfs.result.state import Arrays, Began, State, stamp_of
+from mipfs.result.state import ANEW, Arrays, Began, State, stamp_of
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
-ANEW = "begin the run anew"
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0

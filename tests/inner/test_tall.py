@@ -60,12 +60,12 @@ def test_what_a_limit_leaves_is_a_bound_near_the_relaxation(loss: str) -> None:
     asked = problem(loss=loss)
     whole, low, high = relaxation(asked)
     solved = whole.solve(low, high, 1e-6)
-    whole.known = tall.known(whole, high)
-    begun = whole.solve(low, high, 1e-6)
+    known = tall.known(whole, high)
+    begun = whole.solve(low, high, 1e-6, known=known)
     assert begun.lower <= solved.upper * (1 + 1e-9)
     assert begun.upper == pytest.approx(solved.upper, rel=1e-5)
     whole.must_stop = lambda: True
-    stopped = whole.solve(low, high, 1e-6)
+    stopped = whole.solve(low, high, 1e-6, known=known)
     assert 0.95 * solved.lower < stopped.lower <= solved.upper
     assert stopped.upper == np.inf
     assert stopped.sigma.sum() <= 3 + 1e-9
@@ -84,8 +84,8 @@ def test_a_stop_at_any_moment_leaves_a_bound_that_holds() -> None:
             return left[0] < 0
 
         whole, low, high = relaxation(asked, must_stop)
-        whole.known = tall.known(whole, high)
-        assert whole.solve(low, high, 1e-6).lower <= upper * (1 + 1e-9)
+        known = tall.known(whole, high)
+        assert whole.solve(low, high, 1e-6, known=known).lower <= upper * (1 + 1e-9)
 
 
 def test_where_it_does_not_pay() -> None:

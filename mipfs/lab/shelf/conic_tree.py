@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.drivers.tree import Tree
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.locks import ProcessLock
@@ -62,13 +62,14 @@ class ConicBoolean(Boolean):
         high: npt.NDArray[Any],
         tol: float,
         enough: Callable[[float, float], bool] = lambda lower, upper: False,
+        known: Known | None = None,
     ) -> Solved:
         """Solve with σ between `low` and `high`, 0 or 1 each; where Clarabel fails, by our own interior point."""
         with ONE_BY_ONE:
             node = Node(self.problem, low > 0.5, high > 0.5)
             status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK)
         if status != "solved":
-            return super().solve(low, high, tol, enough)
+            return super().solve(low, high, tol, enough, known)
         self.low = np.asarray(low, dtype=float)
         self.high = np.asarray(high, dtype=float)
         self.enough = enough
