@@ -14,6 +14,7 @@ from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.tape import Tape
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
@@ -64,7 +65,7 @@ class TreeProof:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.proof = empty_proof(run.problem)
+        self.proof = empty_proof(run.problem, tape=Tape(run.room))
         self.floor = math.inf
         self.closed_at = math.inf
         self.lost = False

@@ -56,7 +56,7 @@ def restored_duals(duals: DualStore, arrays: Arrays) -> None:
     """Fill an empty store with what `DualStore.arrays` kept."""
     assert not len(duals)
     fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
-    duals.extend(arrays["dual_bytes"].tobytes(), arrays["dual_start"][1:], *fields)
+    duals.extend(arrays["dual_bytes"], arrays["dual_start"][1:], *fields)
 
 
 def saved_cuts(pool: CutPool) -> Arrays:
