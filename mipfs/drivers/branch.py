@@ -65,6 +65,9 @@ class Options(Declared):
     iteration_limit : int, optional, number of nodes
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
+    certificate : bool, default True
+        Keep what proves the bound. Without it the tree is the same, and of nodes that are done nothing is kept; nobody
+        can check the result (`mipfs.verify`).
     validation : Instance, optional
         Stop when the error on it has not improved for `patience` classifiers.
     patience : int, default 20
@@ -100,6 +103,7 @@ class Options(Declared):
     memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None
+    certificate: bool = True
     validation: Instance | None = None
     patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
@@ -206,8 +210,9 @@ def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier |
         tree_state.restored(tree, arrays)
         return tree
 
-    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     arrays = own(run.resume.arrays)
+    tree_state.check_kept(arrays, run.options.certificate)
+    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
@@ -295,6 +300,12 @@ def search(run: Run) -> Steps:
             if not waiting:
                 beside.round()
             supports.reduce()
+            if tree.is_littered:
+                renumbered = tree.forget([node for node, _ in waiting])
+                waiting = [
+                    (node, exploration.again(ticket, node))
+                    for node, (_, ticket) in zip(renumbered, waiting, strict=True)
+                ]
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
         _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer

@@ -153,6 +153,14 @@ class Tree(TreeProof):
         """The open nodes, those of least bound first."""
         return [node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2])]
 
+    def forget(self, taken: Sequence[Node]) -> list[Node]:
+        """Keep of a proof that nobody wants what open nodes need; returns those that are being explored, renumbered."""
+        entries = self._heap
+        nodes = self.moved([*taken, *(node for _, _, node in entries)])
+        rest = nodes[len(taken) :]
+        self._heap = [(bound, order, node) for (bound, order, _), node in zip(entries, rest, strict=True)]
+        return nodes[: len(taken)]
+
     def take_least(self) -> Node:
         """The open node of least bound, which is open no more."""
         return heapq.heappop(self._heap)[2]

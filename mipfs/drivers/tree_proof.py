@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,9 @@ from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.run.run import Run
+
+LITTER, LEAST_LITTER = 2, 1 << 24
+"""A proof that nobody wants begins anew once it takes this multiple of what open nodes needed last, and more bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,7 @@ class TreeProof:
         self.floor = math.inf
         self.closed_at = math.inf
         self.lost = False
+        self._needed = 0
 
     def screen(
         self,
@@ -142,8 +146,22 @@ class TreeProof:
 
     def finished(self, nodes: Iterable[Node]) -> Proof | None:
         """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
-        for node in nodes:
+        for node in nodes if self.run.options.certificate else ():
             self.proof.close(node.place, node.dual, self.shown(node.y))
         if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
             self.proof.trim(self.run.bound)
-        return None if self.lost else self.proof
+        return None if self.lost or not self.run.options.certificate else self.proof
+
+    @property
+    def is_littered(self) -> bool:
+        """Whether most of what is kept belongs to nodes that are done, and nobody wants a certificate."""
+        return not self.run.options.certificate and self.proof.n_bytes > LITTER * self._needed + LEAST_LITTER
+
+    def moved(self, nodes: Sequence[Node]) -> list[Node]:
+        """The open nodes in a proof that begins with them: of the one before it they take their dual vectors along."""
+        before = self.proof
+        used, place = np.unique([node.dual for node in nodes], return_inverse=True)
+        self.proof = before.anew(len(nodes), used.astype(np.int64))
+        self._needed = self.proof.n_bytes
+        self.__dict__.pop("rays", None)
+        return [replace(node, place=k, dual=int(dual)) for k, (node, dual) in enumerate(zip(nodes, place, strict=True))]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
+from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import Warm
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
@@ -62,8 +63,23 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
         "node_age": np.array([node.age for node in nodes], dtype=np.int64),
         "node_anew": np.array([node.anew for node in nodes], dtype=np.bool_),
         "tree_lost": np.array(tree.lost),
+        "tree_kept": np.array(tree.run.options.certificate),
     }
     return kept | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
+
+
+def check_kept(arrays: Arrays, is_wanted: bool) -> None:
+    """Refuse to go on to a certificate where the nodes that are done were not kept.
+
+    Raises
+    ------
+    UsageError
+    """
+    if is_wanted and not bool(arrays["tree_kept"]):
+        raise UsageError(
+            "resume: the run was one without a certificate (certificate = False, --no-certificate), and what it has "
+            "proven is not in its state; go on without one, or begin the run anew"
+        )
 
 
 def restored(tree: Tree, arrays: Arrays) -> None:

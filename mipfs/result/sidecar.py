@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
-    "solve it again with --json FILE, or result.save(FILE)"
+    "solve it again with --json FILE and without --no-certificate, or result.save(FILE)"
 )
 MOST_SCALED = 1 << 15
 """Columns at most of which shift and scale stand in the sidecar: of more they would be most of it."""
