@@ -61,7 +61,10 @@ class Tape:
     def append(self, content: bytes | bytearray | memoryview) -> int:
         """Write at the end; returns where that was."""
         at = len(self)
-        self._tail += content
+        try:
+            self._tail += content
+        except BufferError:  # `array` has given it away
+            self._tail = self._tail + content
         if len(self._tail) >= TAIL_BYTES:
             self._flush()
         return at
@@ -92,7 +95,11 @@ class Tape:
         return found if len(found) == high - low or not found else found + self._from_file(low + len(found), high)
 
     def array(self) -> npt.NDArray[np.uint8]:
-        """What it holds now: of a file the file itself, mapped."""
+        """What it holds now, not copied: of a file the file itself, mapped."""
+        if self._file is None:
+            found = np.frombuffer(self._tail, dtype=np.uint8)
+            found.flags.writeable = False
+            return found
         self._flush()
         if self._tail or not self._written:
             return np.frombuffer(self.read(0, len(self)), dtype=np.uint8)
