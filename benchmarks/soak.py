@@ -4,7 +4,7 @@
                                                     the trees of sms_spam_counts and w8a until a time limit
     MIPFS_DATA=... python benchmarks/soak.py FOLDER --limit 0.6 [--store held]
                                                     sonar's tree of many small nodes until that many gigabytes
-    python benchmarks/soak.py FOLDER --report       reports/memory.md and its charts of all that was measured
+    python benchmarks/soak.py FOLDER --report       reports/memory.md, memory.jsonl and memory.svg of all in FOLDER
 
 `--store` says where the dual vectors of the nodes lie: `held` in memory, `spilled` to a file, as in a run with a
 checkpoint, or `dropped` with the node that they belong to, in a run without a certificate. Every ten seconds a line
@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,89 @@ def slope(curve: list[tuple[float, float, int, float]]) -> float:
     return float(60 * np.polyfit(seconds[late], held[late], 1)[0]) if np.count_nonzero(late) > 1 else 0.0
 
 
+def report(folder: Path) -> None:
+    """The report of all that was measured."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from pictures import write
+
+    from mipfs.report.charts import Curve, Lines
+
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    for run in runs:
+        case = f"{run['name']}-{run['store']}" + (f"-{1000 * run['limit']:.0f}MB" if run["limit"] else "")
+        with (folder / f"{case}.csv").open() as stream:
+            run["curve"] = [[float(value) for value in line] for line in list(csv.reader(stream))[1:]]
+    place = ROOT / "reports"
+    (place / "memory.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    soaks = [run for run in runs if not run["limit"]]
+    charts = []
+    for name in dict.fromkeys(run["name"] for run in soaks):
+        own = [run for run in soaks if run["name"] == name]
+        ticks = sorted({line[0] for run in own for line in run["curve"]})
+        curves = [
+            Curve(run["store"], [{line[0]: line[1] for line in run["curve"]}.get(t) for t in ticks], role)
+            for run, role in zip(own, ("first", "second", "third"), strict=False)
+        ]
+        charts.append(Lines(f"{name}: resident megabytes", ticks, curves, x_label="seconds"))
+    if charts:
+        write(place / "memory.svg", *charts)
+    limits = [run for run in runs if run["limit"]]
+    (place / "memory.md").write_text(REPORT.format(soaks=_soaks(soaks), limits=_limits(limits)))
+
+
+REPORT = """# Memory over minutes, and under a limit
+
+Made by `benchmarks/soak.py`, one thread, beside other work. Where the dual vectors and the open nodes of `branch` lie:
+*held* in memory; *spilled* to a file, as in every run with a checkpoint; *dropped* with the node that they belong to,
+in a run without a certificate (`certificate=False`).
+
+## Runs of minutes
+
+`python benchmarks/soak.py FOLDER --store STORE`. The slope is that of a straight line through what was resident after
+the first third; the peak is the most that the process ever held until its result was saved, certificates limited to 50 MB.
+
+{soaks}
+
+![Resident memory over time](memory.svg)
+
+## Under a memory limit
+
+`python benchmarks/soak.py FOLDER --limit GB --store STORE`: sonar, M = 10, C = 1, whose nodes are many and small.
+
+{limits}
+"""
+
+
+def _soaks(runs: Iterable[dict[str, Any]]) -> str:
+    lines = [
+        "| data | M, C | store | seconds, stopped by | nodes | gap | MB before | at the end | slope, MB a minute | "
+        "peak | certificate, MB | checkpoint, MB | verified |",
+        "|" + "---|" * 13,
+    ]
+    for r in runs:
+        lines.append(
+            f"| {r['name']} | {r['M']}, {r['C']:g} | {r['store']} | {r['seconds']:.0f}, {r['stop']} | {r['nodes']:,} | "
+            f"{r['gap']:.2%} | {r['before']:.0f} | {r['last']:.0f} | {r['slope']:.1f} | {r['peak']:.0f} | "
+            f"{r['certificate']:.1f} | {r['checkpoint']:.1f} | {r['verified']} |"
+        )
+    return "\n".join(lines)
+
+
+def _limits(runs: Iterable[dict[str, Any]]) -> str:
+    lines = [
+        "| store | limit, MB | stopped by | seconds | nodes | MB before | peak until it ended | peak with saving | "
+        "share of the limit | verified |",
+        "|" + "---|" * 10,
+    ]
+    for r in runs:
+        lines.append(
+            f"| {r['store']} | {1000 * r['limit']:.0f} | {r['stop']} | {r['seconds']:.0f} | {r['nodes']:,} | "
+            f"{r['before']:.0f} | {r['ended']:.0f} | {r['peak']:.0f} | {r['peak'] / (1000 * r['limit']):.1%} | "
+            f"{r['verified']} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Every case in a process of its own, or the report of all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -141,7 +225,11 @@ def main() -> None:
     parser.add_argument("--store", choices=STORES, default="spilled")
     parser.add_argument("--limit", type=float, metavar="GB")
     parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
+    if given.report:
+        report(given.folder)
+        return
     given.folder.mkdir(parents=True, exist_ok=True)
     for name in SOAKS if given.limit is None else LIMITS:
         if given.only not in (None, name):

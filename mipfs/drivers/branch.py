@@ -194,6 +194,7 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
         run.count(enumerated=anchors.closed, completions=anchors.solved)
     run.iteration = tree.n_nodes
     run.raise_bound(min(bound, run.objective))
+    run.reserve(tree.to_write)
     totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
     run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
     run.record()

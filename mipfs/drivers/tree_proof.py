@@ -18,10 +18,14 @@ from mipfs.plumbing.tape import Tape
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
+from mipfs.result.result import CERTIFICATE_LIMIT
 from mipfs.run.run import Run
 
 LITTER, LEAST_LITTER = 2, 1 << 24
 """A proof that nobody wants begins anew once it takes this multiple of what open nodes needed last, and more bytes."""
+
+WRITTEN_BYTES, CERTIFICATE_COPIES = 64, 2
+"""Of a place of the proof, while it is trimmed and written; how often a certificate of the usual limit is held then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +155,12 @@ class TreeProof:
         if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
             self.proof.trim(self.run.bound)
         return None if self.lost or not self.run.options.certificate else self.proof
+
+    @property
+    def to_write(self) -> float:
+        """About how many bytes of memory writing the certificate and the state takes."""
+        copies = WRITTEN_BYTES * self.proof.n_nodes if self.run.options.certificate else 0
+        return copies + CERTIFICATE_COPIES * min(self.proof.n_bytes, 1e6 * CERTIFICATE_LIMIT)
 
     @property
     def is_littered(self) -> bool:

@@ -201,6 +201,10 @@ class Run:
             self._settle()
         return objective
 
+    def reserve(self, n_bytes: float) -> None:
+        """Leave as much of the memory limit for writing what was found."""
+        self._memory.reserved = n_bytes
+
     def count(self, **totals: int) -> None:
         """Take over running totals for the counters."""
         for name, total in totals.items():
