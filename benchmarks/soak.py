@@ -173,7 +173,8 @@ in a run without a certificate (`certificate=False`).
 ## Runs of minutes
 
 `python benchmarks/soak.py FOLDER --store STORE`. The slope is that of a straight line through what was resident after
-the first third; the peak is the most that the process ever held until its result was saved, certificates limited to 50 MB.
+the first third; the peak is the most that the process ever held until its result was saved, certificates limited to
+50 MB.
 
 {soaks}
 
