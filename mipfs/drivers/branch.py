@@ -172,8 +172,8 @@ def _grown_batch(tree: Tree) -> int:
     return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
 
 
-def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> None:
-    """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
+def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
+    """Take over, in order, what was found below some nodes; one that nobody came to is open as before. None is left."""
 
     def found() -> Iterator[tuple[Node, Any]]:
         for _, ticket in waiting[-1:]:  # the last first: what is waited for once wakes this thread once
@@ -186,6 +186,15 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
                 yield node, piece
 
     tree.merge(found())
+    return []
+
+
+def _tidied(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
+    """The nodes that are out, renumbered where a proof that nobody wants was dropped."""
+    if not tree.is_littered:
+        return waiting
+    renumbered = tree.forget([node for node, _ in waiting])
+    return [(node, exploration.again(ticket, node)) for node, (_, ticket) in zip(renumbered, waiting, strict=True)]
 
 
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
@@ -295,20 +304,14 @@ def search(run: Run) -> Steps:
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
-                _merge(tree, exploration, waiting)
-                waiting = []
+                waiting = _merge(tree, exploration, waiting)
             run.closed = not tree.n_open and not waiting
             if not waiting:
                 beside.round()
             supports.reduce()
-            if tree.is_littered:
-                renumbered = tree.forget([node for node, _ in waiting])
-                waiting = [
-                    (node, exploration.again(ticket, node))
-                    for node, (_, ticket) in zip(renumbered, waiting, strict=True)
-                ]
-            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
-            yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
+            taken = [node for node, _ in (waiting := _tidied(tree, exploration, waiting))]
+            _report(run, tree, min([tree.bound, *(node.bound for node in taken)]), anchors)
+            yield partial(tree_state.saved, tree, earlier, taken)
         _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer
         beside.round()
     run.raise_bound(min(tree.bound, run.objective))

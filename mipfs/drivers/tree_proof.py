@@ -15,16 +15,20 @@ from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
+from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
+from mipfs.proof.saved import anew
 from mipfs.result.result import CERTIFICATE_LIMIT
 from mipfs.run.run import Run
 
 LITTER, LEAST_LITTER = 2, 1 << 24
 """A proof that nobody wants begins anew once it takes this multiple of what open nodes needed last, and more bytes."""
 
-WRITTEN_BYTES, CERTIFICATE_COPIES = 64, 2
+HELD_BYTES = 28
+"""Of a place of the proof."""
+WRITTEN_BYTES, CERTIFICATE_COPIES = 64, 1
 """Of a place of the proof, while it is trimmed and written; how often a certificate of the usual limit is held then."""
 
 
@@ -157,21 +161,27 @@ class TreeProof:
         return None if self.lost or not self.run.options.certificate else self.proof
 
     @property
+    def n_bytes(self) -> int:
+        """About how many bytes the proof takes, in memory or in a file."""
+        duals = self.proof.duals
+        return HELD_BYTES * self.proof.n_nodes + (duals.n_bytes if isinstance(duals, DualStore) else 0)
+
+    @property
     def to_write(self) -> float:
         """About how many bytes of memory writing the certificate and the state takes."""
         copies = WRITTEN_BYTES * self.proof.n_nodes if self.run.options.certificate else 0
-        return copies + CERTIFICATE_COPIES * min(self.proof.n_bytes, 1e6 * CERTIFICATE_LIMIT)
+        return copies + CERTIFICATE_COPIES * min(self.n_bytes, 1e6 * CERTIFICATE_LIMIT)
 
     @property
     def is_littered(self) -> bool:
         """Whether most of what is kept belongs to nodes that are done, and nobody wants a certificate."""
-        return not self.run.options.certificate and self.proof.n_bytes > LITTER * self._needed + LEAST_LITTER
+        return not self.run.options.certificate and self.n_bytes > LITTER * self._needed + LEAST_LITTER
 
     def moved(self, nodes: Sequence[Node]) -> list[Node]:
         """The open nodes in a proof that begins with them: of the one before it they take their dual vectors along."""
         before = self.proof
         used, place = np.unique([node.dual for node in nodes], return_inverse=True)
-        self.proof = before.anew(len(nodes), used.astype(np.int64))
-        self._needed = self.proof.n_bytes
+        self.proof = anew(before, len(nodes), used.astype(np.int64))
+        self._needed = self.n_bytes
         self.__dict__.pop("rays", None)
         return [replace(node, place=k, dual=int(dual)) for k, (node, dual) in enumerate(zip(nodes, place, strict=True))]

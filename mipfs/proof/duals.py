@@ -15,7 +15,7 @@ from mipfs.readers.duals import WIDEST
 Whole = npt.NDArray[np.integer[Any]]
 Packed = bytes | bytearray | npt.NDArray[np.uint8]
 
-MOVED = 1 << 12
+MOVED = 1 << 6
 """Vectors that are moved to another store together."""
 
 

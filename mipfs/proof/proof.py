@@ -32,10 +32,9 @@ VERSION = 2
 """Version of the sidecar."""
 OPEN, REFUTED = -1, -2
 """In place of a dual vector's position: a node that has none, a leaf without any selection."""
-HELD_BYTES, NODE_BYTES = 28, 20
-"""Of a node in memory, and in the sidecar before it is compressed."""
-GROWTH = 1.25
-"""Room for this multiple of the nodes is made at a time: more would be memory that nobody uses."""
+NODE_BYTES = 20
+"""Of a node in the sidecar, before it is compressed."""
+GROWTH = 1.25  # room for this multiple of the nodes is made at a time: more would be memory that nobody uses
 SCREENED = 1 << 30
 """In place of the feature of a split: the node is screened, and goes on in its first child."""
 
@@ -87,11 +86,6 @@ class Proof:
         return self._size
 
     @property
-    def n_bytes(self) -> int:
-        """About how many bytes it takes, in memory or in a file, with its dual vectors."""
-        return HELD_BYTES * self._size + (self.duals.n_bytes if isinstance(self.duals, DualStore) else 0)
-
-    @property
     def n_leaves(self) -> int:
         """The nodes that are not split."""
         return int((self._feature[: self._size] < 0).sum())
@@ -123,13 +117,6 @@ class Proof:
         self._feature[node], self._whole[node] = self.n_features + k, value
         self._children[node] = first, first + 1
         return first, first + 1
-
-    def anew(self, n_open: int, duals: Integers) -> Proof:
-        """What goes on without a tree: open nodes 0, 1, …, and these dual vectors, in that order."""
-        assert isinstance(self.duals, DualStore)
-        other = Proof(self.duals.n_samples, self.n_features, duals=self.duals.part(duals))
-        other._grow(max(0, n_open - 1))
-        return other
 
     def close(self, node: int, dual: int, multipliers: Multipliers | None = None) -> None:
         """Make an open node a leaf that this dual vector bounds.

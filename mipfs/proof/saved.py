@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Integers
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
@@ -38,6 +39,14 @@ def restored(proof: Proof, arrays: Arrays) -> None:
     proof._whole = dict(arrays["proof_whole"].tolist())
     proof._multipliers = multipliers_of(arrays["proof_multipliers"])
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
+
+
+def anew(proof: Proof, n_open: int, duals: Integers) -> Proof:
+    """What goes on without a tree: open nodes 0, 1, …, and these dual vectors, in that order."""
+    assert isinstance(proof.duals, DualStore)
+    other = Proof(proof.duals.n_samples, proof.n_features, duals=proof.duals.part(duals))
+    other._grow(max(0, n_open - 1))
+    return other
 
 
 def check_open(proof: Proof, nodes: Sequence[int]) -> None:
