@@ -1,115 +1,245 @@
 """Runs that hold on for minutes: resident memory over time, whether a memory limit holds, and what stands at the end.
 
-    MIPFS_DATA=... python benchmarks/soak.py [--seconds 180] [--only NAME]
+    MIPFS_DATA=... python benchmarks/soak.py FOLDER [--seconds 600] [--store spilled] [--only NAME]
+                                                    the trees of sms_spam_counts and w8a until a time limit
+    MIPFS_DATA=... python benchmarks/soak.py FOLDER --limit 0.6 [--store held]
+                                                    sonar's tree of many small nodes until that many gigabytes
+    python benchmarks/soak.py FOLDER --report       reports/memory.md, memory.jsonl and memory.svg of all in FOLDER
 
-`soak` runs the trees of sms_spam_counts and w8a until a time limit and looks at the memory of the process every two
-seconds; flat means that the last third holds no more than 5% and 20 MB above the second. `limit` runs trees of many
-small nodes until a memory limit, 150 MB above what the process held before; `peak` is the most that it ever held,
-saving the result with its certificate included, as a share of the limit.
+`--store` says where the dual vectors of the nodes lie: `held` in memory, `spilled` to a file, as in a run with a
+checkpoint, or `dropped` with the node that they belong to, in a run without a certificate. Every ten seconds a line
+of FOLDER/CASE.csv says seconds, megabytes, nodes and gap; FOLDER/CASE.json has what stands at the end. The slope is
+that of a straight line through what was held after the first third. `peak` is the most that the process ever held
+(`ru_maxrss`) until the result and its certificate were saved.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import os
 import re
+import resource
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-EVERY = 2.0
-SOAKS = {"sms_spam_counts": (10, 10.0), "w8a": (8, 10.0)}
-LIMITS = {"sonar": (12, 1.0), "ionosphere": (10, 10.0)}
+sys.path.insert(0, os.environ.get("MIPFS_SOAKED", str(ROOT)))
+EVERY = 10.0
+"""Seconds from one line of the curve to the next."""
+SOAKS = {"sms_spam_counts": (10, 10.0), "w8a": (8, 100.0)}
+LIMITS = {"sonar": (10, 1.0)}
 """Data to M and C."""
+STORES = ("held", "spilled", "dropped")
+FIELDS = ("seconds", "megabytes", "nodes", "gap")
 
 
-def held(key: str = "VmRSS") -> float:
+def resident() -> float:
     """Megabytes of this process."""
-    match = re.search(rf"^{key}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return 0.0 if match is None else int(match.group(1)) / 1024
+    match = re.search(r"^VmRSS:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return 0.0 if match is None else 1024 * int(match.group(1)) / 1e6
 
 
-def watched(run: Callable[[], None]) -> list[tuple[float, float]]:
-    """Seconds and megabytes while something runs."""
-    curve: list[tuple[float, float]] = []
-    begin = time.monotonic()
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(EVERY):
-            curve.append((time.monotonic() - begin, held()))
-
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    run()
-    over.set()
-    watcher.join()
-    return curve
+def peak() -> float:
+    """The most megabytes that this process ever held."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def one(name: str, kind: str, seconds: float) -> None:
-    """One run in this process, and its line."""
+class Watch(threading.Thread):
+    """Writes a line of the curve every `EVERY` seconds, until it is told to stop."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self.path = path
+        self.curve: list[tuple[float, float, int, float]] = []
+        self.last: Any = None
+        self._over = threading.Event()
+
+    def note(self, record: Any) -> None:
+        """An observer of the run."""
+        self.last = record
+
+    def run(self) -> None:
+        """Look until it is over."""
+        begin = time.monotonic()
+        with self.path.open("w", newline="") as stream:
+            lines = csv.writer(stream)
+            lines.writerow(FIELDS)
+            while True:
+                last = self.last
+                nodes = 0 if last is None else int(last.counters.get("nodes", 0))
+                gap = np.inf if last is None else (last.objective - last.bound) / abs(last.objective)
+                self.curve.append((time.monotonic() - begin, resident(), nodes, gap))
+                lines.writerow([f"{self.curve[-1][0]:.0f}", f"{self.curve[-1][1]:.1f}", nodes, f"{gap:.5f}"])
+                stream.flush()
+                if self._over.wait(EVERY):
+                    return
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self.join()
+
+
+def one(folder: Path, name: str, store: str, seconds: float, limit: float | None) -> None:
+    """One run in this process."""
     import mipfs
     from mipfs.lab.experiments import sets
 
-    M, C = (SOAKS if kind == "soak" else LIMITS)[name]
+    M, C = (SOAKS if limit is None else LIMITS)[name]
     problem = mipfs.Problem(sets.read(name), M=M, C=C)
     mipfs.solve(problem, threads=1, iteration_limit=2, time_limit=20)
-    before = held()
-    limit = None if kind == "soak" else (before + 150.0) * 1024**2 / 1e9
-    found: list[mipfs.Result] = []
-    Path("/proc/self/clear_refs").write_text("5")
-    with tempfile.TemporaryDirectory() as folder:
-
-        def run() -> None:
-            found.append(mipfs.solve(problem, threads=1, time_limit=seconds, memory_limit=limit))
-            found[0].save(Path(folder) / "r.json", certificate_limit=50.0)
-
-        curve = watched(run)
-        peak = held("VmHWM")
-        size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
-        verdict = mipfs.verify(mipfs.Result.load(Path(folder) / "r.json"), problem.data)
-    result = found[0]
-    print(
-        f"{kind} {name}: {result.stop_reason.name} after {result.seconds:.0f} s, "
-        f"{result.counters.get('nodes', 0):,} nodes, gap {result.gap:.4f}, files {size:.1f} MB, "
-        f"{'accepted' if verdict.accepted else verdict.reason}"
-    )
-    if limit is None:
-        work = [megabytes for second, megabytes in curve if second <= result.seconds]
-        third = len(work) // 3
-        middle, last = (max(part, default=0.0) for part in (work[third : 2 * third], work[2 * third :]))
-        flat = last <= 1.05 * middle + 20.0
-        print(
-            f"  MB before {before:.0f}, second third {middle:.0f}, last {last:.0f}, peak with saving {peak:.0f}: "
-            f"{'flat' if flat else 'GROWS'}"
+    before = resident()
+    case = f"{name}-{store}" + ("" if limit is None else f"-{1000 * limit:.0f}MB")
+    watch = Watch(folder / f"{case}.csv")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        options: dict[str, Any] = {} if store != "spilled" else {"checkpoint": Path(scratch) / "state"}
+        if store == "dropped":
+            options["certificate"] = False
+        watch.start()
+        result = mipfs.solve(
+            problem, threads=1, time_limit=seconds, memory_limit=limit, observers=[watch.note], **options
         )
-    else:
-        print(f"  limit {limit:.3f} GB, peak {peak * 1024**2 / 1e9:.3f} GB: {peak * 1024**2 / 1e9 / limit:.1%}")
-    shown = curve[:: max(1, len(curve) // 15)]
-    print("  s:MB " + " ".join(f"{second:.0f}:{megabytes:.0f}" for second, megabytes in shown), flush=True)
+        watch.stop()
+        ended = peak()
+        result.save(Path(scratch) / "r.json", certificate_limit=50.0)
+        most = peak()
+        sizes = {path.name: path.stat().st_size / 1e6 for path in Path(scratch).iterdir()}
+        said = "no certificate"
+        if store != "dropped":
+            verdict = mipfs.verify(mipfs.Result.load(Path(scratch) / "r.json"), problem.data)
+            said = "accepted" if verdict.accepted else str(verdict.reason)
+    found = {
+        "name": name, "M": M, "C": C, "store": store, "limit": limit, "stop": result.stop_reason.name,
+        "seconds": result.seconds, "nodes": int(result.counters.get("nodes", 0)), "gap": float(result.gap),
+        "before": before, "last": watch.curve[-1][1], "slope": slope(watch.curve), "ended": ended, "peak": most,
+        "certificate": sizes.get("r.cert.npz", 0.0), "checkpoint": sizes.get("state", 0.0), "verified": said,
+    }  # fmt: skip
+    (folder / f"{case}.json").write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found), flush=True)
+
+
+def slope(curve: list[tuple[float, float, int, float]]) -> float:
+    """Megabytes a minute after the first third."""
+    seconds, held = np.array([line[:2] for line in curve]).T
+    late = seconds >= seconds[-1] / 3
+    return float(60 * np.polyfit(seconds[late], held[late], 1)[0]) if np.count_nonzero(late) > 1 else 0.0
+
+
+def report(folder: Path) -> None:
+    """The report of all that was measured."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from pictures import write
+
+    from mipfs.report.charts import Curve, Lines
+
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    for run in runs:
+        case = f"{run['name']}-{run['store']}" + (f"-{1000 * run['limit']:.0f}MB" if run["limit"] else "")
+        with (folder / f"{case}.csv").open() as stream:
+            run["curve"] = [[float(value) for value in line] for line in list(csv.reader(stream))[1:]]
+    place = ROOT / "reports"
+    (place / "memory.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    soaks = [run for run in runs if not run["limit"]]
+    charts = []
+    for name in dict.fromkeys(run["name"] for run in soaks):
+        own = [run for run in soaks if run["name"] == name]
+        ticks = sorted({line[0] for run in own for line in run["curve"]})
+        curves = [
+            Curve(run["store"], [{line[0]: line[1] for line in run["curve"]}.get(t) for t in ticks], role)
+            for run, role in zip(own, ("first", "second", "third"), strict=False)
+        ]
+        charts.append(Lines(f"{name}: resident megabytes", ticks, curves, x_label="seconds"))
+    if charts:
+        write(place / "memory.svg", *charts)
+    limits = [run for run in runs if run["limit"]]
+    (place / "memory.md").write_text(REPORT.format(soaks=_soaks(soaks), limits=_limits(limits)))
+
+
+REPORT = """# Memory over minutes, and under a limit
+
+Made by `benchmarks/soak.py`, one thread, beside other work. Where the dual vectors and the open nodes of `branch` lie:
+*held* in memory; *spilled* to a file, as in every run with a checkpoint; *dropped* with the node that they belong to,
+in a run without a certificate (`certificate=False`).
+
+## Runs of minutes
+
+`python benchmarks/soak.py FOLDER --store STORE`. The slope is that of a straight line through what was resident after
+the first third; the peak is the most that the process ever held until its result was saved, certificates limited to
+50 MB.
+
+{soaks}
+
+![Resident memory over time](memory.svg)
+
+## Under a memory limit
+
+`python benchmarks/soak.py FOLDER --limit GB --store STORE`: sonar, M = 10, C = 1, whose nodes are many and small.
+
+{limits}
+"""
+
+
+def _soaks(runs: Iterable[dict[str, Any]]) -> str:
+    lines = [
+        "| data | M, C | store | seconds, stopped by | nodes | gap | MB before | at the end | slope, MB a minute | "
+        "peak | certificate, MB | checkpoint, MB | verified |",
+        "|" + "---|" * 13,
+    ]
+    for r in runs:
+        lines.append(
+            f"| {r['name']} | {r['M']}, {r['C']:g} | {r['store']} | {r['seconds']:.0f}, {r['stop']} | {r['nodes']:,} | "
+            f"{r['gap']:.2%} | {r['before']:.0f} | {r['last']:.0f} | {r['slope']:.1f} | {r['peak']:.0f} | "
+            f"{r['certificate']:.1f} | {r['checkpoint']:.1f} | {r['verified']} |"
+        )
+    return "\n".join(lines)
+
+
+def _limits(runs: Iterable[dict[str, Any]]) -> str:
+    lines = [
+        "| store | limit, MB | stopped by | seconds | nodes | MB before | peak until it ended | peak with saving | "
+        "share of the limit | verified |",
+        "|" + "---|" * 10,
+    ]
+    for r in runs:
+        lines.append(
+            f"| {r['store']} | {1000 * r['limit']:.0f} | {r['stop']} | {r['seconds']:.0f} | {r['nodes']:,} | "
+            f"{r['before']:.0f} | {r['ended']:.0f} | {r['peak']:.0f} | {r['peak'] / (1000 * r['limit']):.1%} | "
+            f"{r['verified']} |"
+        )
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Every case in a process of its own."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--seconds", type=float, default=180.0)
-    parser.add_argument("--only")
-    args = parser.parse_args()
-    for kind, cases in (("limit", LIMITS), ("soak", SOAKS)):
-        for name in cases:
-            if args.only not in (None, name):
-                continue
-            child = os.fork()
-            if child == 0:
-                one(name, kind, args.seconds)
-                os._exit(0)
-            os.waitpid(child, 0)
+    """Every case in a process of its own, or the report of all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--store", choices=STORES, default="spilled")
+    parser.add_argument("--limit", type=float, metavar="GB")
+    parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("--report", action="store_true")
+    given = parser.parse_args()
+    if given.report:
+        report(given.folder)
+        return
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for name in SOAKS if given.limit is None else LIMITS:
+        if given.only not in (None, name):
+            continue
+        child = os.fork()
+        if child == 0:
+            one(given.folder, name, given.store, given.seconds, given.limit)
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":

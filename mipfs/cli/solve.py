@@ -120,6 +120,10 @@ def solve(
             help="Megabytes into which the certificate of a run that a limit stopped must fit; inf certifies all.",
         ),
     ] = 50.0,
+    no_certificate: Annotated[
+        bool,
+        typer.Option("--no-certificate", help="Keep no proof, which saves memory; nobody can check the result."),
+    ] = False,
     dask: Annotated[
         str | None,
         typer.Option("--dask", metavar="ADDRESS", help="Give the work to the workers of a Dask scheduler."),
@@ -198,7 +202,7 @@ def solve(
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
-    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
+    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver) | _certificate(no_certificate)
     if preselect is not None:
         options["active"] = _preselected(problem, driver, preselect, seed)
     if write is not None:
@@ -314,6 +318,11 @@ def _pool(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
     if asked:
         _check_pool(asked, driver)
     return asked
+
+
+def _certificate(is_unwanted: bool) -> dict[str, Any]:
+    """What a driver is told of the certificate."""
+    return {"certificate": False} if is_unwanted else {}
 
 
 def _check_pool(asked: Mapping[str, float], driver: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FOR_TWO = (
     *("positive", "subject_to", "nonnegative", "nonpositive", "weight_bounds", "box", "start", "validation"),
     *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate"),
+    "no_certificate",
 )
 """Options that are for two classes."""
 SHARED_MODELS = ("fsp-m", "fsp-lambda")
@@ -84,7 +85,11 @@ def solve_classes(
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Status
 
-    given = [f"--{name.replace('_', '-')}" for name in FOR_TWO if options.get(name) is not None]
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in FOR_TWO
+        if options.get(name) is not None and options[name] is not False
+    ]
     if given:
         raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
     parts = {name: reading[name] for name in ("drop", "use", "impute", "types") if name in reading}

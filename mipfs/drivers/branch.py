@@ -65,6 +65,9 @@ class Options(Declared):
     iteration_limit : int, optional, number of nodes
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
+    certificate : bool, default True
+        Keep what proves the bound. Without it the tree is the same, and of nodes that are done nothing is kept; nobody
+        can check the result (`mipfs.verify`).
     validation : Instance, optional
         Stop when the error on it has not improved for `patience` classifiers.
     patience : int, default 20
@@ -100,6 +103,7 @@ class Options(Declared):
     memory_limit: Gigabytes | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None
+    certificate: bool = True
     validation: Instance | None = None
     patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
@@ -168,8 +172,8 @@ def _grown_batch(tree: Tree) -> int:
     return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
 
 
-def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> None:
-    """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
+def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
+    """Take over, in order, what was found below some nodes; one that nobody came to is open as before. None is left."""
 
     def found() -> Iterator[tuple[Node, Any]]:
         for _, ticket in waiting[-1:]:  # the last first: what is waited for once wakes this thread once
@@ -182,6 +186,15 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
                 yield node, piece
 
     tree.merge(found())
+    return []
+
+
+def _tidied(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
+    """The nodes that are out, renumbered where a proof that nobody wants was dropped."""
+    if not tree.is_littered:
+        return waiting
+    renumbered = tree.forget([node for node, _ in waiting])
+    return [(node, exploration.again(ticket, node)) for node, (_, ticket) in zip(renumbered, waiting, strict=True)]
 
 
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
@@ -190,6 +203,7 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
         run.count(enumerated=anchors.closed, completions=anchors.solved)
     run.iteration = tree.n_nodes
     run.raise_bound(min(bound, run.objective))
+    run.reserve(tree.to_write)
     totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
     run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
     run.record()
@@ -206,8 +220,9 @@ def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier |
         tree_state.restored(tree, arrays)
         return tree
 
-    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     arrays = own(run.resume.arrays)
+    tree_state.check_kept(arrays, run.options.certificate)
+    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
@@ -289,14 +304,14 @@ def search(run: Run) -> Steps:
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
-                _merge(tree, exploration, waiting)
-                waiting = []
+                waiting = _merge(tree, exploration, waiting)
             run.closed = not tree.n_open and not waiting
             if not waiting:
                 beside.round()
             supports.reduce()
-            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
-            yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
+            taken = [node for node, _ in (waiting := _tidied(tree, exploration, waiting))]
+            _report(run, tree, min([tree.bound, *(node.bound for node in taken)]), anchors)
+            yield partial(tree_state.saved, tree, earlier, taken)
         _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer
         beside.round()
     run.raise_bound(min(tree.bound, run.objective))

@@ -201,6 +201,12 @@ class Exploration:
                 self._withdraw(part)
         return None if part.found is None else part.found[k]
 
+    def again(self, ticket: tuple[Part, int], node: Node) -> tuple[Part, int]:
+        """The ticket of a node that is called otherwise by now."""
+        part, k = ticket
+        part.nodes = [*part.nodes[:k], node, *part.nodes[k + 1 :]]
+        return ticket
+
     def _withdraw(self, part: Part) -> None:
         """Wait no longer than the executor of a part asks for."""
         if part.is_out:

@@ -93,6 +93,7 @@ class Session:
                 _ = problem.data.sha256  # of the result: a pass over the data, which a limit should not wait for
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.resume = resume
+            self._run.room = None if keeper is None else keeper.room
             self._run.asked = asked.came or lost()
             self._run.interrupted = asked.came and asked.is_cold
             self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)

@@ -11,8 +11,6 @@ without rows has none to propagate and no multipliers.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,6 +22,7 @@ import numpy.typing as npt
 from mipfs.branching import RULES, get_rule
 from mipfs.drivers.pieces import Numbers, Pieces
 from mipfs.drivers.tree_proof import Node, TreeProof
+from mipfs.drivers.waiting import Waiting
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
@@ -64,14 +63,13 @@ class Tree(TreeProof):
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
-        self._order = itertools.count()
-        self._heap: list[tuple[float, int, Node]] = []
+        self.waiting = Waiting(run.room)
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self._heap[0][0]) if self._heap else self.floor
+        return min(self.floor, self.waiting.least)
 
     @property
     def cutoff(self) -> float:
@@ -149,17 +147,15 @@ class Tree(TreeProof):
             self.relaxation = self.relaxation.restricted(np.searchsorted(self.relaxation.alive, alive))
         self.relaxation.coarsen(self.loss)
 
-    def open(self) -> list[Node]:
-        """The open nodes, those of least bound first."""
-        return [node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2])]
-
-    def take_least(self) -> Node:
-        """The open node of least bound, which is open no more."""
-        return heapq.heappop(self._heap)[2]
+    def forget(self, taken: Sequence[Node]) -> list[Node]:
+        """Keep of a proof that nobody wants what open nodes need; returns those that are being explored, renumbered."""
+        nodes = self.moved([*taken, *self.waiting])
+        self.waiting.change(nodes[len(taken) :])
+        return nodes[: len(taken)]
 
     def push(self, node: Node) -> None:
         """Put a node among the open ones, by its bound."""
-        heapq.heappush(self._heap, (node.bound, next(self._order), node))
+        self.waiting.push(node)
 
     def enter(self, node: Node) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
@@ -174,8 +170,9 @@ class Tree(TreeProof):
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
         nodes: list[Node] = []
         cutoff = self.cutoff
-        while self._heap and len(nodes) < count:
-            node = self.take_least()
+        self.waiting.tidy()
+        while len(self.waiting) and len(nodes) < count:
+            node = self.waiting.take()
             if node.bound >= cutoff or self.has_ties_only(node):
                 self.close(node, node.bound)
             else:
@@ -421,8 +418,8 @@ class Tree(TreeProof):
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
         run = self.run
         swaps = Swaps(self.supports, self.supports.pool)
-        if self._heap:
-            node = self._heap[0][2]
+        if len(self.waiting):
+            node = self.waiting.first
             scores = np.zeros(run.problem.atoms.count)
             scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
             scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
@@ -442,8 +439,8 @@ class Tree(TreeProof):
     @property
     def n_open(self) -> int:
         """The number of open nodes."""
-        return len(self._heap)
+        return len(self.waiting)
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
-        return self.finished(self.open()) if self.n_nodes else None
+        return self.finished(self.waiting) if self.n_nodes else None

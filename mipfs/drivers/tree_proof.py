@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,10 +14,22 @@ from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.tape import Tape
+from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
+from mipfs.proof.saved import anew
+from mipfs.result.result import CERTIFICATE_LIMIT
 from mipfs.run.run import Run
+
+LITTER, LEAST_LITTER = 2, 1 << 24
+"""A proof that nobody wants begins anew once it takes this multiple of what open nodes needed last, and more bytes."""
+
+HELD_BYTES = 28
+"""Of a place of the proof."""
+WRITTEN_BYTES, CERTIFICATE_COPIES = 64, 1
+"""Of a place of the proof, while it is trimmed and written; how often a certificate of the usual limit is held then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +76,11 @@ class TreeProof:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.proof = empty_proof(run.problem)
+        self.proof = empty_proof(run.problem, tape=Tape(run.room))
         self.floor = math.inf
         self.closed_at = math.inf
         self.lost = False
+        self._needed = 0
 
     def screen(
         self,
@@ -141,8 +154,34 @@ class TreeProof:
 
     def finished(self, nodes: Iterable[Node]) -> Proof | None:
         """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
-        for node in nodes:
+        for node in nodes if self.run.options.certificate else ():
             self.proof.close(node.place, node.dual, self.shown(node.y))
         if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
             self.proof.trim(self.run.bound)
-        return None if self.lost else self.proof
+        return None if self.lost or not self.run.options.certificate else self.proof
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes the proof takes, in memory or in a file."""
+        duals = self.proof.duals
+        return HELD_BYTES * self.proof.n_nodes + (duals.n_bytes if isinstance(duals, DualStore) else 0)
+
+    @property
+    def to_write(self) -> float:
+        """About how many bytes of memory writing the certificate and the state takes."""
+        copies = WRITTEN_BYTES * self.proof.n_nodes if self.run.options.certificate else 0
+        return copies + CERTIFICATE_COPIES * min(self.n_bytes, 1e6 * CERTIFICATE_LIMIT)
+
+    @property
+    def is_littered(self) -> bool:
+        """Whether most of what is kept belongs to nodes that are done, and nobody wants a certificate."""
+        return not self.run.options.certificate and self.n_bytes > LITTER * self._needed + LEAST_LITTER
+
+    def moved(self, nodes: Sequence[Node]) -> list[Node]:
+        """The open nodes in a proof that begins with them: of the one before it they take their dual vectors along."""
+        before = self.proof
+        used, place = np.unique([node.dual for node in nodes], return_inverse=True)
+        self.proof = anew(before, len(nodes), used.astype(np.int64))
+        self._needed = self.n_bytes
+        self.__dict__.pop("rays", None)
+        return [replace(node, place=k, dual=int(dual)) for k, (node, dual) in enumerate(zip(nodes, place, strict=True))]

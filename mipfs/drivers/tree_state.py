@@ -11,7 +11,8 @@ import numpy.typing as npt
 from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
-from mipfs.inner.boolean_node import Warm
+from mipfs.drivers.waiting import of_arrays
+from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 
@@ -41,29 +42,27 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
     earlier : Earlier, optional, the tree that it began anew after
     taken : nodes that are being explored, and count as open
     """
-    nodes = [*taken, *tree.open()]
-    alive = tree.relaxation.alive
-    n_rows = tree.relaxation.propagation.count
-    warm = [node.warm for node in nodes]
-    weights = [np.flatnonzero(one.w) for one in warm]
     kept: Arrays = {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
-        "tree_alive": alive,
-        "node_bound": np.array([node.bound for node in nodes], dtype=float),
-        "node_place": np.array([[node.place, node.dual] for node in nodes], dtype=np.int64).reshape(-1, 2),
-        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(len(nodes), alive.size),
-        "warm_count": np.array([ids.size for ids in weights], dtype=np.int64),
-        "warm_ids": np.concatenate([*weights, np.empty(0, dtype=np.int64)]).astype(np.int32),
-        "warm_w": np.concatenate(
-            [*(one.w[ids] for one, ids in zip(warm, weights, strict=True)), np.empty(0, np.float32)]
-        ),
-        "warm_b": np.array([[one.b, one.rho] for one in warm], dtype=float).reshape(-1, 2),
-        "node_prices": np.array([node.y for node in nodes], dtype=float).reshape(len(nodes), n_rows),
-        "node_age": np.array([node.age for node in nodes], dtype=np.int64),
-        "node_anew": np.array([node.anew for node in nodes], dtype=np.bool_),
+        "tree_alive": tree.relaxation.alive,
         "tree_lost": np.array(tree.lost),
+        "tree_kept": np.array(tree.run.options.certificate),
     }
-    return kept | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
+    return kept | tree.waiting.arrays(taken) | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
+
+
+def check_kept(arrays: Arrays, is_wanted: bool) -> None:
+    """Refuse to go on to a certificate where the nodes that are done were not kept.
+
+    Raises
+    ------
+    UsageError
+    """
+    if is_wanted and not bool(arrays["tree_kept"]):
+        raise UsageError(
+            "resume: the run was one without a certificate (certificate = False, --no-certificate), and what it has "
+            "proven is not in its state; go on without one, or begin the run anew"
+        )
 
 
 def restored(tree: Tree, arrays: Arrays) -> None:
@@ -74,21 +73,11 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     alive = arrays["tree_alive"]
     tree.narrow(alive)
     sizes = alive.size, tree.relaxation.propagation.count
-    if (*arrays["node_states"].shape[1:], *arrays["node_prices"].shape[1:]) != sizes:
-        raise ValueError("nodes of another size")
-    proofs.check_open(tree.proof, arrays["node_place"][:, 0].tolist())
-    if np.any(arrays["node_place"][:, 1] >= len(tree.proof.duals)):
-        raise ValueError("a node has a dual vector that is none")
     tree.lost = bool(arrays["tree_lost"])
-    ends = np.cumsum(arrays["warm_count"])
-    for k, (bound, place, states) in enumerate(
-        zip(arrays["node_bound"].tolist(), arrays["node_place"].tolist(), arrays["node_states"], strict=True)
-    ):
-        part = slice(ends[k] - arrays["warm_count"][k], ends[k])
-        w = np.zeros(states.size, dtype=np.float32)
-        w[arrays["warm_ids"][part]] = arrays["warm_w"][part]
-        warm = Warm(w, *arrays["warm_b"][k].tolist())
-        y = arrays["node_prices"][k].copy()
-        age = int(arrays["node_age"][k])
-        anew = bool(arrays["node_anew"][k])
-        tree.push(Node(bound, place[0], place[1], states.copy(), warm, y=y, age=age, anew=anew))
+    for node in of_arrays(arrays):
+        if (node.states.size, node.y.size) != sizes:
+            raise ValueError("nodes of another size")
+        proofs.check_open(tree.proof, [node.place])
+        if not 0 <= node.dual < len(tree.proof.duals):
+            raise ValueError("a node has a dual vector that is none")
+        tree.push(node)

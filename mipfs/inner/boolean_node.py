@@ -98,6 +98,18 @@ class Warm:
             warm.rho = of_rho
         return found
 
+    @classmethod
+    def of(cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float) -> Warm:
+        """A warm start of `size` weights of which these are not zero."""
+        warm = cls.__new__(cls)
+        warm._ids, warm._values, warm._size, warm.b, warm.rho = ids, values, size, b, rho
+        return warm
+
+    @property
+    def held(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Positions and values of the weights that are not zero."""
+        return self._ids, self._values
+
     @property
     def w(self) -> npt.NDArray[np.float32]:
         """The weights, (k,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,26 @@ NUMBERS_AT_ONCE = 1 << 17
 """Numbers of an array that are looked at together: it need not stand in memory as it is hashed."""
 
 
-def digest(parts: Iterable[bytes | npt.NDArray[np.generic]]) -> str:
+Part = bytes | npt.NDArray[np.generic] | Iterator[bytes | memoryview]
+
+
+def digest(parts: Iterable[Part]) -> str:
     """SHA-256 of the SHA-256 of every part, in their order: no two lists of parts run together alike.
 
-    Arrays are one-dimensional, and counted as little-endian numbers of 8 bytes.
+    Arrays are one-dimensional, and counted as little-endian numbers of 8 bytes; a part may come piece by piece.
     """
     return hashlib.sha256(b"".join(_of(part) for part in parts)).hexdigest()
 
 
-def _of(part: bytes | npt.NDArray[np.generic]) -> bytes:
+def _of(part: Part) -> bytes:
     """SHA-256 of one part."""
     if isinstance(part, bytes):
         return hashlib.sha256(part).digest()
     found = hashlib.sha256()
+    if not isinstance(part, np.ndarray):
+        for piece in part:
+            found.update(piece)
+        return found.digest()
     for start in range(0, part.size, NUMBERS_AT_ONCE):
         found.update(part[start : start + NUMBERS_AT_ONCE].astype(f"<{part.dtype.kind}8").tobytes())
     return found.digest()

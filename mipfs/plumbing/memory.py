@@ -29,6 +29,10 @@ class MemoryLimit:
     ----------
     gigabytes : float or None, of 10⁹ bytes; None or inf for no limit
 
+    Attributes
+    ----------
+    reserved : float, bytes that writing the result will take, where that is known to be more than `RESERVE`
+
     Raises
     ------
     UsageError
@@ -36,7 +40,8 @@ class MemoryLimit:
     """
 
     def __init__(self, gigabytes: float | None) -> None:
-        self._bytes = math.inf if gigabytes is None else (1.0 - RESERVE) * 1e9 * gigabytes
+        self._limit = math.inf if gigabytes is None else 1e9 * gigabytes
+        self.reserved = 0.0
         self._next = -math.inf
         self._is_reached = False
         if self.is_reached:
@@ -49,7 +54,7 @@ class MemoryLimit:
     @property
     def is_reached(self) -> bool:
         """Once it is reached, it stays so: what is given back is hardly ever returned to the system."""
-        if self._is_reached or self._bytes == math.inf or time.monotonic() < self._next:
+        if self._is_reached or self._limit == math.inf or time.monotonic() < self._next:
             return self._is_reached
         held = _held("VmRSS")
         held = _highest() if held is None else held
@@ -58,7 +63,7 @@ class MemoryLimit:
                 "this system does not say how much memory a process holds, so that a memory limit could not be kept; "
                 "leave it out, and limit the process by the system's own means"
             )
-        self._is_reached = held >= self._bytes
+        self._is_reached = held >= min((1.0 - RESERVE) * self._limit, self._limit - self.reserved)
         self._next = time.monotonic() + LOOK_SECONDS
         return self._is_reached
 

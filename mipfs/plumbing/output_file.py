@@ -12,10 +12,11 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from mipfs.errors import UsageError
 from mipfs.plumbing import signals
@@ -28,12 +29,16 @@ _NAME = 40
 """Characters of a name that its temporary file repeats: names end at 255 bytes."""
 
 
-def save(files: Iterable[tuple[Path, bytes]]) -> None:
+Content = bytes | Callable[[IO[bytes]], object]
+"""What a file is to hold, or what writes that to it."""
+
+
+def save(files: Iterable[tuple[Path, Content]]) -> None:
     """Write files, all of them or none.
 
     Parameters
     ----------
-    files : pairs of a path and its contents
+    files : pairs of a path and its contents, or of a path and what writes them
         Taken one by one, so that a generator need not hold all contents at once. A link keeps its target, an existing
         file its permissions; a pipe or a device is written to as it is. The last file is moved last.
 
@@ -124,7 +129,7 @@ class _Part:
     kept: Path
 
     @classmethod
-    def of(cls, path: Path, content: bytes) -> _Part:
+    def of(cls, path: Path, content: Content) -> _Part:
         place = _place(path)
         token = secrets.token_hex(4)
         beside, kept = (place.with_name(f".{place.name[:_NAME]}.{token}.{end}") for end in ("part", "kept"))
@@ -134,7 +139,7 @@ class _Part:
             with os.fdopen(handle, "wb") as stream:
                 if place.exists():
                     _take_over(handle, place.stat())
-                stream.write(content)
+                _write(content, stream)
                 stream.flush()
                 os.fsync(handle)
         except OSError as error:
@@ -194,7 +199,7 @@ def _move(parts: Sequence[_Part]) -> None:
                 os.close(handle)
 
 
-def _pour(path: Path, content: bytes) -> None:
+def _pour(path: Path, content: Content) -> None:
     """Write to a pipe or device; who waits for its reader hears Ctrl-C."""
     if sys.stdout is not None:
         sys.stdout.flush()
@@ -202,11 +207,18 @@ def _pour(path: Path, content: bytes) -> None:
         with signals.heard():
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+            _write(content, stream)
     except BrokenPipeError:
         raise  # its reader has seen enough
     except (OSError, ValueError) as error:
         raise _cannot(path, error) from None
+
+
+def _write(content: Content, stream: IO[bytes]) -> None:
+    if callable(content):
+        content(stream)
+    else:
+        stream.write(content)
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -9,9 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.tape import Tape
 from mipfs.readers.duals import WIDEST
 
 Whole = npt.NDArray[np.integer[Any]]
+Packed = bytes | bytearray | npt.NDArray[np.uint8]
+
+MOVED = 1 << 6
+"""Vectors that are moved to another store together."""
 
 
 class DualStore:
@@ -27,12 +32,14 @@ class DualStore:
     top : (n,) float, optional
         Upper ends of the box, the weights c_i. Without it a vector's largest entry counts as the top of all, which
         serves as well where the c_i are equal.
+    tape : Tape, optional
+        Where the vectors lie; in memory by default.
     """
 
-    def __init__(self, n_samples: int, top: Array | None = None) -> None:
+    def __init__(self, n_samples: int, top: Array | None = None, tape: Tape | None = None) -> None:
         self.n_samples = n_samples
         self._top = None if top is None else np.array(top, dtype=float)
-        self._bytes = bytearray()
+        self._bytes = Tape() if tape is None else tape
         self._start = array("q", [0])
         self._q = array("i")
         self._level = array("q")
@@ -66,18 +73,17 @@ class DualStore:
         room = (k.size + 7) // 8 + (held + 7) // 8 + held * ((most.bit_length() + 7) // 8)
         packed = np.empty(room, dtype=np.uint8)
         end, level, width = pack(k, given(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0)
-        self._bytes += packed.data[:end]
+        self._bytes.append(packed.data[:end])
         self._start.append(len(self._bytes))
         self._q.append(int(q))
         self._level.append(int(level))
         self._width.append(int(width))
         return len(self._q) - 1
 
-    def extend(self, packed: bytes | bytearray, ends: Whole, q: Whole, level: Whole, width: Whole) -> int:
+    def extend(self, packed: Packed, ends: Whole, q: Whole, level: Whole, width: Whole) -> int:
         """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
         first = len(self._q)
-        offset = len(self._bytes)
-        self._bytes += packed
+        offset = self._bytes.extend(packed) if isinstance(packed, np.ndarray) else self._bytes.append(packed)
         for kept, new in zip(self._numbers, (ends + offset, q, level, width), strict=True):
             kept.frombytes(np.ascontiguousarray(new, dtype=kept.typecode).tobytes())
         return first
@@ -86,12 +92,15 @@ class DualStore:
         """Store the vectors of another store of the same samples and box; returns the position of the first."""
         assert self.n_samples == other.n_samples
         assert (self._top is None) == (other._top is None)
-        return self.extend(other._bytes, np.array(other._start)[1:], *(np.array(part) for part in other._numbers[1:]))
+        return self.extend(
+            other._bytes.array(), np.array(other._start)[1:], *(np.array(part) for part in other._numbers[1:])
+        )
 
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
-        """The store of some of the vectors, in their order."""
-        store = DualStore(self.n_samples, self._top)
-        store.extend(*self.packed(ids))
+        """The store of some of the vectors, in their order, where this one is."""
+        store = DualStore(self.n_samples, self._top, self._bytes.beside())
+        for start in range(0, ids.size, MOVED):
+            store.extend(*self.packed(ids[start : start + MOVED]))
         return store
 
     @property
@@ -104,16 +113,15 @@ class DualStore:
         start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._numbers)
         first, last = start[ids], start[ids + 1]
         data = bytearray()
-        with memoryview(self._bytes) as held:
-            for low, high in zip(first.tolist(), last.tolist(), strict=True):
-                data += held[low:high]
+        for low, high in zip(first.tolist(), last.tolist(), strict=True):
+            data += self._bytes.read(low, high)
         return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""
         from mipfs.kernels.earned import unpack
 
-        data = np.frombuffer(bytes(self._bytes[self._start[index] : self._start[index + 1]]), dtype=np.uint8)
+        data = np.frombuffer(self._bytes.read(self._start[index], self._start[index + 1]), dtype=np.uint8)
         q = self._q[index]
         k = np.empty(self.n_samples, dtype=np.int64)
         unpack(data, self._level[index], self._width[index], self._ends(q), k)
@@ -128,7 +136,7 @@ class DualStore:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The store as plain arrays, for the sidecar."""
         return {
-            "dual_bytes": np.frombuffer(bytes(self._bytes), dtype=np.uint8),
+            "dual_bytes": self._bytes.array(),
             "dual_start": np.array(self._start, dtype=np.int64),
             "dual_q": np.array(self._q, dtype=np.int32),
             "dual_level": np.array(self._level, dtype=np.int64),

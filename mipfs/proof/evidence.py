@@ -17,8 +17,10 @@ import numpy.typing as npt
 
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.tape import Tape
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool, Dual, decoded, scores_of
+from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Multipliers, Proof
@@ -239,13 +241,19 @@ def no_dual(problem: Problem) -> Dual:
     return np.zeros(problem.data.n_samples, dtype=np.int64), 0
 
 
-def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None) -> Proof:
-    """A proof without nodes; `duals`: where the dual vectors of a structural loss come from, if they exist.
+def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None, tape: Tape | None = None) -> Proof:
+    """A proof without nodes.
 
-    Over the atoms `held` alone, where these are given.
+    Parameters
+    ----------
+    problem : Problem
+    duals : optional, where the dual vectors of a structural loss come from, if they exist
+    held : (k,) ascending, optional, the atoms that it is over; all by default
+    tape : Tape, optional, where the dual vectors of other losses will lie; in memory by default
     """
     n = problem.data.n_samples
     count = problem.atoms.count if held is None else held.size
     if problem.loss == "structural":
         return Proof(n, count, duals=LabelledStore(n, duals))
-    return Proof(n, count, None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i)
+    top = None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i
+    return Proof(n, count, top, DualStore(n, top, tape))

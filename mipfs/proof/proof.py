@@ -26,12 +26,15 @@ from mipfs.proof.labelled import LabelledStore
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 
+Store = DualStore | LabelledStore
+
 VERSION = 2
 """Version of the sidecar."""
 OPEN, REFUTED = -1, -2
 """In place of a dual vector's position: a node that has none, a leaf without any selection."""
 NODE_BYTES = 20
 """Of a node in the sidecar, before it is compressed."""
+GROWTH = 1.25  # room for this multiple of the nodes is made at a time: more would be memory that nobody uses
 SCREENED = 1 << 30
 """In place of the feature of a split: the node is screened, and goes on in its first child."""
 
@@ -44,8 +47,8 @@ class Proof:
     n_samples, n_features : int
     top : (n,) float, optional
         The weights c_i, where they differ from sample to sample: keeps hinge duals small, see `DualStore`.
-    duals : LabelledStore, optional
-        An empty store for the dual vectors of a structural loss; by default a `DualStore`.
+    duals : DualStore or LabelledStore, optional
+        An empty store for the dual vectors; by default a `DualStore` in memory.
 
     Attributes
     ----------
@@ -61,11 +64,9 @@ class Proof:
 
     root: int = 0
 
-    def __init__(
-        self, n_samples: int, n_features: int, top: Array | None = None, duals: LabelledStore | None = None
-    ) -> None:
+    def __init__(self, n_samples: int, n_features: int, top: Array | None = None, duals: Store | None = None) -> None:
         self.n_features = n_features
-        self.duals: DualStore | LabelledStore = DualStore(n_samples, top) if duals is None else duals
+        self.duals: Store = DualStore(n_samples, top) if duals is None else duals
         self.bound: float | None = None
         self.outside: int | None = None
         self.beside: Sequence[tuple[Any, ...]] = ()
@@ -432,7 +433,7 @@ class Proof:
         """Make room for `count` more nodes; returns the position of the first."""
         first, self._size = self._size, self._size + count
         if self._size > self._feature.size:
-            capacity = max(2 * self._feature.size, self._size)
+            capacity = max(int(GROWTH * self._feature.size), self._size)
             empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
             for name, empty in empties.items():
                 old = getattr(self, name)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Integers
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
@@ -40,6 +41,14 @@ def restored(proof: Proof, arrays: Arrays) -> None:
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 
 
+def anew(proof: Proof, n_open: int, duals: Integers) -> Proof:
+    """What goes on without a tree: open nodes 0, 1, …, and these dual vectors, in that order."""
+    assert isinstance(proof.duals, DualStore)
+    other = Proof(proof.duals.n_samples, proof.n_features, duals=proof.duals.part(duals))
+    other._grow(max(0, n_open - 1))
+    return other
+
+
 def check_open(proof: Proof, nodes: Sequence[int]) -> None:
     """Refuse open nodes that the restored tree does not have, or has closed.
 
@@ -56,7 +65,7 @@ def restored_duals(duals: DualStore, arrays: Arrays) -> None:
     """Fill an empty store with what `DualStore.arrays` kept."""
     assert not len(duals)
     fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
-    duals.extend(arrays["dual_bytes"].tobytes(), arrays["dual_start"][1:], *fields)
+    duals.extend(arrays["dual_bytes"], arrays["dual_start"][1:], *fields)
 
 
 def saved_cuts(pool: CutPool) -> Arrays:

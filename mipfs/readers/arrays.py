@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import io
 import math
+import struct
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
 from mipfs.data.checks import memory
 from mipfs.errors import DataError
+from mipfs.plumbing.tape import mapped as in_file
+from mipfs.plumbing.tape import pieces
 from mipfs.readers.files import opened
 
 _UNREADABLE = (
@@ -24,14 +29,35 @@ _UNREADABLE = (
 )
 """What zipfile and NumPy raise for a damaged or hostile archive (RuntimeError: encrypted, unknown compression)."""
 
+MAPPED_BYTES = 1 << 20
+"""Smaller arrays are read at once."""
+LOCAL_LENGTHS_AT = 26
+"""Where an entry of an archive says how long its name and its extra field are, which its contents follow."""
 
-def load_arrays(path: Path, content: bytes | None = None) -> dict[str, npt.NDArray[Any]]:
+
+def write_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]], stream: IO[bytes], compression: int = zipfile.ZIP_STORED
+) -> None:
+    """Write an .npz file, as NumPy's ``savez`` does, from arrays that need not stand in memory."""
+    with zipfile.ZipFile(stream, "w", compression, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array_header_1_0(
+                    member, npy.header_data_from_array_1_0(np.ascontiguousarray(array).reshape(array.shape))
+                )
+                for piece in pieces(array):
+                    member.write(piece)
+
+
+def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = False) -> dict[str, npt.NDArray[Any]]:
     """All arrays of an .npz file by name.
 
     Parameters
     ----------
     path : Path
     content : bytes, optional, what the file held when it was read before
+    mapped : bool, default False
+        Large arrays that are stored as they are stay in the file: they are read only.
 
     Raises
     ------
@@ -42,34 +68,60 @@ def load_arrays(path: Path, content: bytes | None = None) -> dict[str, npt.NDArr
         source = opened(path) if content is None else nullcontext(io.BytesIO(content))
         with source as stream, zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
-            needed = sum(_checked(archive, member) for member in members)
+            kept = {one.filename: _mapped(path, archive, one) for one in members if mapped and _is_mappable(one)}
+            needed = sum(_checked(archive, member) for member in members if member.filename not in kept)
             if needed > memory():
                 raise DataError(
                     f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}",
                     "store what is needed, or use a larger machine",
                     path=path,
                 )
-            return {member.filename.removesuffix(".npy"): _read(archive, member) for member in members}
+            found = {
+                one.filename: kept[one.filename] if one.filename in kept else _read(archive, one) for one in members
+            }
+            return {name.removesuffix(".npy"): array for name, array in found.items()}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None
 
 
+def _is_mappable(member: zipfile.ZipInfo) -> bool:
+    return member.compress_type == zipfile.ZIP_STORED and member.file_size >= MAPPED_BYTES
+
+
+def _mapped(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """A stored array as it lies in its file."""
+    shape, is_fortran, dtype, before = _header(archive, member)
+    if is_fortran:
+        return _read(archive, member)
+    with path.open("rb") as stream:
+        stream.seek(member.header_offset + LOCAL_LENGTHS_AT)
+        lengths = stream.read(4)
+    at = member.header_offset + LOCAL_LENGTHS_AT + 4 + sum(struct.unpack("<HH", lengths)) + before
+    return in_file(path, dtype, at, shape)
+
+
 def _checked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     """The bytes that an array takes, by its header, which must agree with its file."""
+    shape, _, dtype, _ = _header(archive, member)
+    return math.prod(shape) * max(1, dtype.itemsize)
+
+
+def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, order, type and the length of the header of an array, which agree with its file."""
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"{member.filename!r} is an array of version {version}")
         header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = header(stream)
+        shape, is_fortran, dtype = header(stream)
         before = stream.tell()
     if dtype.hasobject:
         raise ValueError("Object arrays cannot be loaded when allow_pickle=False")
     entries = math.prod(shape)
     if min(shape, default=0) < 0 or before + entries * dtype.itemsize != member.file_size:
         raise ValueError(f"{member.filename!r} has {member.file_size} bytes, which is no array of shape {shape}")
-    return entries * max(1, dtype.itemsize)
+    return shape, is_fortran, dtype, before
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:

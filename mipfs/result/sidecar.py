@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.proof.proof import Proof
-from mipfs.readers.arrays import load_arrays
+from mipfs.readers.arrays import load_arrays, write_arrays
 from mipfs.report.visible import finite_or_none
 from mipfs.result.fitted import within
 from mipfs.selection.selection import Rows
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
-    "solve it again with --json FILE, or result.save(FILE)"
+    "solve it again with --json FILE and without --no-certificate, or result.save(FILE)"
 )
 MOST_SCALED = 1 << 15
 """Columns at most of which shift and scale stand in the sidecar: of more they would be most of it."""
@@ -84,7 +85,7 @@ class Claim:
     def packed(self) -> bytes:
         """The contents of the sidecar."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, **self.arrays())  # type: ignore[arg-type]
+        write_arrays(self.arrays(), stream, zipfile.ZIP_DEFLATED)
         return stream.getvalue()
 
 

@@ -5,27 +5,28 @@ A state is bound to its problem by a stamp (data, atoms, loss, C, M, rows, costs
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.digest import digest
-from mipfs.plumbing.output_file import save
+from mipfs.plumbing.output_file import is_stream, save
+from mipfs.plumbing.tape import pieces
 from mipfs.problem import Problem
-from mipfs.readers.arrays import load_arrays
+from mipfs.readers.arrays import load_arrays, write_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 4
+VERSION = 5
 """Version of a state: what the drivers keep in it."""
 ANEW = "begin the run anew"
 """What remains to be done where a state cannot be gone on with."""
@@ -72,11 +73,31 @@ class State:
         UsageError
             The file cannot be written.
         """
-        stream = io.BytesIO()
+        self._write(Path(path))
+
+    def kept(self, path: str | Path) -> State:
+        """Write it, and return the same state with its arrays in that file; as it is, where another process took it."""
+        written = self._write(Path(path))
+        if written is None or written != _file_at(path):
+            return self
+        arrays = load_arrays(Path(path), mapped=True)
+        if written != _file_at(path):
+            return self
+        return replace(self, arrays={name: arrays[name] for name in self.arrays})
+
+    def _write(self, path: Path) -> tuple[int, int] | None:
+        """Write it; returns which file that is, None of a stream."""
         told = [self.driver, self.stamp, self.digest, VERSION, self.began.arguments, self.began.folder]
         about = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
-        np.savez(stream, about=about, **self.arrays)  # type: ignore[arg-type]
-        save([(Path(path), stream.getvalue())])
+        files = list[tuple[int, int]]()
+
+        def write(stream: IO[bytes]) -> None:
+            write_arrays({"about": about, **self.arrays}, stream)
+            said = os.fstat(stream.fileno())
+            files.append((said.st_dev, said.st_ino))
+
+        save([(path, write)])
+        return None if is_stream(path) else files[0]
 
     @classmethod
     def load(cls, path: str | Path) -> State:
@@ -91,7 +112,7 @@ class State:
             raise DataError(
                 "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
             )
-        arrays = load_arrays(Path(path))
+        arrays = load_arrays(Path(path), mapped=True)
         try:
             driver, stamp, said, version, *began = json.loads(arrays.pop("about").tobytes())
         except (KeyError, ValueError, TypeError):
@@ -110,11 +131,10 @@ class State:
     @property
     def digest(self) -> str:
         """SHA-256 of the arrays."""
-        parts = [
-            f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
+        return digest(
+            chain([f"{name} {array.dtype.str} {array.shape} ".encode()], pieces(array))
             for name, array in sorted(self.arrays.items())
-        ]
-        return digest(parts)
+        )
 
     def check(self, problem: Problem, driver: str) -> None:
         """Refuse the state of another problem or driver.
@@ -144,6 +164,15 @@ class State:
     def gap(self) -> float:
         """The gap that was asked of it."""
         return float(self.arrays["run_numbers"][3])
+
+
+def _file_at(path: str | Path) -> tuple[int, int] | None:
+    """Which file a path leads to."""
+    try:
+        said = os.stat(path)
+    except OSError:
+        return None
+    return said.st_dev, said.st_ino
 
 
 def stamp_of(problem: Problem) -> str:

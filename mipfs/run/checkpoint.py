@@ -5,6 +5,7 @@ A driver that can be taken up again yields what makes its own part of it.
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from mipfs.errors import CheckpointWarning, ContradictionError, DataError, UsageError
+from mipfs.plumbing.output_file import is_stream
 from mipfs.result.state import ANEW, Arrays, Began, State, stamp_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ class Keeper:
         self.state: State | None = None
         self._next = time.monotonic() + every
 
+    @property
+    def room(self) -> Path | None:
+        """The folder of the file, where what a run reads seldom may lie too."""
+        return None if self.path is None or is_stream(Path(self.path)) else Path(os.path.realpath(self.path)).parent
+
     def due(self) -> bool:
         """Whether it is time to write."""
         return self.path is not None and time.monotonic() >= self._next
@@ -53,10 +60,11 @@ class Keeper:
     def keep(self, make: Callable[[], State]) -> None:
         """Take over where a run stands; a file that cannot be written is warned about, and stays as it was."""
         begin = time.monotonic()
+        self.state = None if self.path is not None else self.state
         self.state = replace(make(), began=self.began)
         if self.path is not None:
             try:
-                self.state.save(self.path)
+                self.state = self.state.kept(self.path)
             except UsageError as error:  # a full disk, say: hours of work are not lost to it
                 warnings.warn(f"{error}; the run goes on, its last checkpoint stands", CheckpointWarning, stacklevel=2)
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))

@@ -102,7 +102,7 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
 
 
 def claim_of(run: Run) -> Claim | None:
-    """What the run's proof certifies; None when it found neither a selection nor a bound.
+    """What the run's proof certifies; None when it found neither a selection nor a bound, or nobody wants to check it.
 
     The claim lies below the run's bound (`mipfs.run.claimed`), and so does all that the result says. A run that kept
     no proof claims what its best dual vector shows; one whose proof shows less than its bound has that bound from here.
@@ -110,7 +110,8 @@ def claim_of(run: Run) -> Claim | None:
     problem = run.problem
     outcome = run.outcome
     proof = run.outcome.proof
-    if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
+    unearned = run.incumbent is None and not run.infeasible and not math.isfinite(run.bound)
+    if unearned or not getattr(run.options, "certificate", True):
         return None
     gap = float(run.options.gap)
     derived = problem.selection.stated_derived()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,7 @@ class Run:
     ----------
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
+    room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
     interrupted, asked : bool
         Whether it is to stop now, and whether after its first record (or `FIRST_STEP_SECONDS`): so it was asked before.
     """
@@ -122,6 +124,7 @@ class Run:
         self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
+        self.room: Path | None = None
         self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
@@ -197,6 +200,10 @@ class Run:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
             self._settle()
         return objective
+
+    def reserve(self, n_bytes: float) -> None:
+        """Leave as much of the memory limit for writing what was found."""
+        self._memory.reserved = n_bytes
 
     def count(self, **totals: int) -> None:
         """Take over running totals for the counters."""

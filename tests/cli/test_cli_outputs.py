@@ -138,6 +138,16 @@ def test_a_certificate_that_was_cut_is_a_warning_on_one_line(cli: Cli, tmp_path:
         assert cli(*line, "--certificate-limit", limit).code == 2
 
 
+def test_a_run_without_a_certificate_writes_its_result_alone(cli: Cli, tmp_path: Path) -> None:
+    line = ("solve", "fsp-m", "instances/wdbc.svm", "--scale", "standard", "-p", "M=2", "--json", tmp_path / "r.json")
+    assert cli(*line, "--no-certificate").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+    outcome = cli("verify", tmp_path / "r.json", "instances/wdbc.svm", "--scale", "standard")
+    assert outcome.code == 2
+    assert "without --no-certificate" in outcome.err
+    assert cli(*line, "--no-certificate", "--driver", "gbd").code == 2
+
+
 def test_data_that_may_not_be_meant_so_is_a_warning_on_one_line(cli: Cli, tmp_path: Path) -> None:
     rows = "\n".join(f"{i};${i}.5;{'yes' if i % 3 else 'no'}" for i in range(30))
     (tmp_path / "d.csv").write_text(f"x;income;label\n{rows}\n")
