@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import mipfs
+from mipfs.run.finish import packages
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -73,3 +74,8 @@ def test_the_version_is_one_number_everywhere() -> None:
     first, second, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert (first, second) == ("Unreleased", mipfs.__version__)
     assert sys.version_info >= (3, 11)
+
+
+def test_a_result_states_the_version_of_the_code_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mipfs, "__version__", "9.8.7")  # what was installed before says something else
+    assert packages()["mipfs"] == "9.8.7"

@@ -14,6 +14,7 @@ import typer
 from mipfs.cli.options import (
     DataFile,
     Drop,
+    Given,
     Impute,
     Label,
     Positive,
@@ -250,9 +251,9 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
     return 0
 
 
-def _typed(
-    data_file: str, scale: Any, label: str | None, positive: str | None, recipe: Mapping[str, str | None]
-) -> str:
+def _typed(data_file: str, scale: Any, label: str | None, positive: str | None, recipe: Mapping[str, Given]) -> str:
     """The data and its options as they were typed."""
-    options = (("--scale", scale and scale.value), ("--label", label), ("--positive", positive), *recipe.items())
-    return shlex.join([data_file, *(word for name, value in options if value is not None for word in (name, value))])
+    options = (("--scale", scale and scale.value), ("--label", label), ("--positive", positive))
+    words = [word for name, value in options if value is not None for word in (name, value)]
+    words += [word for name, values in recipe.items() for value in values or () for word in (name, value)]
+    return shlex.join([data_file, *words])

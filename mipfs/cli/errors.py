@@ -85,5 +85,11 @@ def report(error: BaseException) -> int:
 
 
 def _help_hint(error: BaseException) -> str:
+    from mipfs.cli.options import PARAMETERS
+
+    name = str(getattr(error, "option_name", "")).removeprefix("--")
+    name = {"lambda": "lam"}.get(name, name).replace("-", "_")
+    if name in PARAMETERS:
+        return f"write -p {'lambda' if name == 'lam' else name}=VALUE"
     context = getattr(error, "ctx", None)
     return f"see `{context.command_path if context else 'mipfs'} --help`"

@@ -48,13 +48,14 @@ Scale = Annotated[
 Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The label column of a table.")]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help="The label that counts as +1.")]
 Drop = Annotated[
-    str | None, typer.Option("--drop", metavar="NAMES", help="Columns of a table to leave out, separated by commas.")
+    list[str] | None,
+    typer.Option("--drop", metavar="NAMES", help="Columns of a table to leave out, separated by commas."),
 ]
 Use = Annotated[
-    str | None, typer.Option("--use", metavar="NAMES", help="The columns of a table that alone are features.")
+    list[str] | None, typer.Option("--use", metavar="NAMES", help="The columns of a table that alone are features.")
 ]
 Impute = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--impute",
         metavar="HOW",
@@ -62,7 +63,7 @@ Impute = Annotated[
     ),
 ]
 Types = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--types",
         metavar="NAME=KIND",
@@ -70,11 +71,13 @@ Types = Annotated[
     ),
 ]
 Words = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--words", metavar="NAMES", help="Columns of words that stay although they tell rows apart, as IDs do."
     ),
 ]
+Given = Sequence[str] | None
+"""What an option says that may be given several times."""
 Param = Annotated[
     list[str] | None,
     typer.Option(
@@ -202,15 +205,16 @@ def read_options(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def recipe_options(
-    drop: str | None, use: str | None, impute: str | None, types: str | None, words: str | None = None
-) -> dict[str, Any]:
-    """What ``--drop``, ``--use``, ``--impute``, ``--types`` and ``--words`` say, as `mipfs.read` takes it."""
+def recipe_options(drop: Given, use: Given, impute: Given, types: Given, words: Given = None) -> dict[str, Any]:
+    """What ``--drop``, ``--use``, ``--impute``, ``--types`` and ``--words`` say, as `mipfs.read` takes it.
+
+    An option that is given several times says all of it.
+    """
     names = {"drop": drop, "use": use, "words": words}
-    found: dict[str, Any] = {key: parse_names(text) for key, text in names.items() if text is not None}
+    found: dict[str, Any] = {key: parse_names(",".join(given)) for key, given in names.items() if given}
     for key, given in (("impute", impute), ("types", types)):
-        if given is not None:
-            found[key] = _by_column(key, given)
+        if given:
+            found[key] = _by_column(key, ",".join(given))
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mipfs.errors import LabelError, UsageError
 
 if TYPE_CHECKING:
+    from mipfs.cli.options import Given
     from mipfs.data.instance import Instance
     from mipfs.lab.classes import OneVsRest
 
@@ -20,7 +21,7 @@ def verify_classes(
     result_file: str,
     data_file: str,
     odd: Mapping[str, Any],
-    reading: tuple[Any, str | None, str | None],
+    reading: tuple[Any, str | None, Given],
     json: str | None,
     quiet: bool,
 ) -> int:
@@ -59,7 +60,7 @@ def verify_classes(
     return 0
 
 
-def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, words: str | None) -> list[Instance]:
+def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, words: Given) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
     from pathlib import Path
 
@@ -74,7 +75,7 @@ def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, 
         raise UsageError(f"--scale {scale.value}: the result is about data with scale {kind!r}; leave the option out")
     recipe = Recipe() if first.recipe is None else Recipe.of_document(first.recipe)
     given = {"scale": kind, **recipe_options(None, None, None, None, words)}
-    if words is None and first.read is not None:
+    if not words and first.read is not None:
         given["left_out"] = first.read.get("left_out")
     named = first.label_column if label is None else label
     if named is not None and format_of(Path(data_file)) != "svmlight":

@@ -11,6 +11,7 @@ import typer
 
 from mipfs.cli.options import (
     DataFile,
+    Given,
     Json,
     Label,
     Param,
@@ -114,7 +115,7 @@ def data_of(
     scale: str | None,
     label: str | None,
     positive: str | None,
-    words: str | None = None,
+    words: Given = None,
 ) -> Instance:
     """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
@@ -133,7 +134,7 @@ def data_of(
     recipe = Recipe() if result.recipe is None else Recipe.of_document(result.recipe)
     if positive is None:
         given["positive"] = result.labels["positive"]
-    if words is None and result.read is not None:
+    if not words and result.read is not None:
         given["left_out"] = result.read.get("left_out")
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,11 +27,12 @@ def machine() -> dict[str, Any]:
 
 @cache
 def versions(*packages: str) -> dict[str, str]:
-    """Versions of the packages that are installed."""
+    """Versions of the packages that are installed; of mipfs that of the code that runs, wherever it is."""
     found = {}
     for package in packages:
         try:
-            found[package] = version(package)
+            own = package == "mipfs"
+            found[package] = sys.modules[package].__version__ if own else version(package)
         except PackageNotFoundError:
             continue
     return found

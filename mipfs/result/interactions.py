@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mipfs.atoms.monomials import Monomials
+from mipfs.data.stacked import INTERCEPT
 from mipfs.plumbing.arrays import Array
 
 if TYPE_CHECKING:
@@ -35,14 +36,26 @@ def groups_of(result: Result) -> dict[str, list[str]] | None:
     return None if all(columns == [name] for name, columns in found.items()) else found
 
 
+def group_counts(result: Result) -> tuple[int, int, int]:
+    """How many groups are selected, of how many, of how many features; the group of a shared intercept is none."""
+    groups = groups_of(result) or {}
+    columns = groups.get(INTERCEPT, [])
+    if not columns or not all(column.startswith(f"{INTERCEPT}|") for column in columns):
+        return len(result.selected), len(groups), result.n_features
+    selected = sum(name != INTERCEPT for name in result.selected)
+    return selected, len(groups) - 1, result.n_features - len(columns)
+
+
 def counted(result: Result) -> str:
-    """Of how many things was selected: ``30 features``, ``3 groups of 5 features``, ``9 monomials of 3 features``."""
-    if (groups := groups_of(result)) is not None:
-        return f"{len(groups)} groups of {result.n_features} features"
+    """What is selected, and of how many: ``2 of 30 features``, ``1 of 3 groups of 5 features``."""
+    if groups_of(result) is not None:
+        selected, groups, columns = group_counts(result)
+        return f"{selected} of {groups} groups of {columns} features"
     made = made_of(result)
     functions = functions_of(result)
     features = f"{result.n_features if functions is None else functions['n_features']} features"
-    return features if made is None else f"{made['count']} monomials of {features}"
+    of = features if made is None else f"{made['count']} monomials of {features}"
+    return f"{len(result.selected)} of {of}"
 
 
 def used_columns(result: Result) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def summary_blocks(result: Result) -> list[Block]:
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-        ("selected", f"{len(result.selected)} of {counted(result)}"),
+        ("selected", counted(result)),
     ]
     if result.has_classifier:
         pairs.append(("classes", classes_in_words(result)))
@@ -89,7 +89,7 @@ def short(result: Result) -> str:
         parts.append(f"objective {number(result.objective)}")
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
-        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {counted(result)}"]
+        parts += [f"gap {percent(result.gap)}", counted(result)]
         if not result.weights:
             parts.append("a constant classifier")
         elif is_idle(result):

@@ -112,6 +112,8 @@ def test_a_parameter_that_is_needed(cli: Cli, small: Path) -> None:
         (["--positive", "7"], "'7' is not one of the labels"),
         (["--label", "y"], "label"),
         (["--bogus"], "No such option: --bogus"),
+        (["--loss", "logistic"], "; write -p loss=VALUE"),
+        (["--lambda", "1"], "write -p lambda=VALUE"),
         (["--seed", "-1"], "--seed"),
         (["--json", "no/such/folder/r.json"], "--json no/such/folder/r.json"),
         (["--json", "."], "--json ."),

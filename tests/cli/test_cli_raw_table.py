@@ -65,6 +65,15 @@ def test_from_a_raw_table_to_predictions(cli: Cli, raw: Path, tmp_path: Path) ->
     assert cli("verify", saved, other).code == 1
 
 
+def test_an_option_that_is_given_again_adds_to_what_was_given(cli: Cli, raw: Path, tmp_path: Path) -> None:
+    once, again = tmp_path / "once.json", tmp_path / "again.json"
+    assert cli("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "--json", once).code == 0
+    one_by_one = [text for kind in TYPES.split(",") for text in ("--types", kind)]
+    recipe = ("--drop", "id", "--impute", "median", "--impute", "home=level", *one_by_one)
+    assert cli("solve", "fsp-m", raw, *ASKED, *recipe, "--M", "2", "--json", again).code == 0
+    assert json.loads(once.read_text())["read"] == json.loads(again.read_text())["read"]
+
+
 def test_the_other_commands_take_a_recipe(cli: Cli, raw: Path, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     done = cli("path", raw, *ASKED, *RECIPE, "--M", "1:2", "-p", "C=0.1", "--folds", "3", "--json", path)
@@ -125,6 +134,7 @@ def test_a_result_without_its_recipe_and_one_with_a_recipe_that_never_was(cli: C
         (("--impute", "mean"), "impute is 'mean'; it is one of 'median', 'most frequent', 'level'"),
         (("--impute", "age="), "--impute age=: write NAME=median"),
         (("--impute", "median,level"), "--impute median,level: a kind for all columns is given twice"),
+        (("--types", "age=percent", "--types", "age=date"), "--types age=percent,age=date: age is given twice"),
         (("--types", "income"), "--types income: write NAME=currency"),
         (("--types", "income=euro"), "types of 'income' is 'euro'; it is one of"),
         (("--drop", "incme"), "drop names the column 'incme', which is not there; did you mean 'income'?"),

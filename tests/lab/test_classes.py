@@ -20,6 +20,7 @@ from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.data.stacked import stacked
 from mipfs.errors import DataError, UsageError
+from mipfs.lab import page
 from mipfs.lab.classes import OneVsRest, parts_of, solve_shared
 from mipfs.shared import features_among
 from tests.schemas import broken, schema
@@ -86,6 +87,13 @@ def test_a_feature_costs_once_for_all_classes_and_intercepts_nothing() -> None:
     }
     result = solve_shared(data, C=0.5, lam=lam, options={"gap": 1e-7})
     assert result.objective == pytest.approx(min(values.values()), rel=1e-5)
+
+
+def test_the_group_of_the_intercepts_is_not_counted() -> None:
+    result = solve_shared(instances(*draw(3)), M=2, C=1.0)
+    assert ", 2 of 4 groups of 12 features, " in repr(result)
+    assert "selected   2 of 4 groups of 12 features" in result.summary()
+    assert "The best 2 of 4 groups" in page.html([page.Item("shared", result)])
 
 
 def test_class_weights_rows_and_a_budget_of_a_shared_support() -> None:

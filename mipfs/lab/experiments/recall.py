@@ -111,7 +111,9 @@ def report(rows: Sequence[Row]) -> list[Block]:
         if row["kind"] != "all" and best:
             drawn.append({**row, "method": row["kind"]})
     labels = ("M", "recall among the first 2P test documents")
-    found: list[Block] = [Heading("Recall over M and C"), _table(loose), Heading("A smaller gap"), _tight(rows)]
+    found: list[Block] = [Heading("Recall over M and C"), _table(loose)]
+    if (tight := _tight(rows)).rows:
+        found += [Heading("A smaller gap"), tight]
     return [*found, curves("Recall among 2P documents against M", drawn, "M", "recall", labels=labels, is_log=True)]
 
 
@@ -165,7 +167,7 @@ def _table(rows: Sequence[Row]) -> Block:
     return Table(head, lines, "Macro average of the recall in % (in parentheses among the training documents)", left=2)
 
 
-def _tight(rows: Sequence[Row]) -> Block:
+def _tight(rows: Sequence[Row]) -> Table:
     lines = []
     for (kind, weight), some in grouped([row for row in rows if row["M"] == TIGHT_SIZE], "kind", "weight").items():
         cells = [str(kind), f"{weight:g}"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mipfs.report.blocks import Block
 from mipfs.report.visible import escaped
-from mipfs.result.interactions import groups_of, made_of
+from mipfs.result.interactions import group_counts, groups_of, made_of
 from mipfs.result.prediction import inputs
 from mipfs.result.result import Result, Status
 
@@ -104,7 +104,8 @@ def counted(result: Result) -> str:
 
 def size_words(result: Result) -> str:
     """How many features, or atoms that were made of them, are selected, and of how many."""
-    made, groups = made_of(result), groups_of(result)
-    if groups is not None:
-        return f"{len(result.selected)} of {len(groups)}"
+    made = made_of(result)
+    if groups_of(result) is not None:
+        selected, groups, _ = group_counts(result)
+        return f"{selected} of {groups}"
     return f"{len(result.selected)} of {inputs(result)[1] if made is None else made['count']}"
