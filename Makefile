@@ -26,7 +26,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m slow --ignore=tests/docs
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow and not every" --ignore=tests/docs
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -262,7 +262,7 @@ def test_agrees_with_brute_force_for_a_few_seconds(
     assert not printed.endswith("\n0 passed, 0 failed\n")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
     from mipfs import solve
@@ -274,7 +274,7 @@ def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
     assert {*atom_cases.KINDS, *atom_cases.THREADS, "weights", "feasible"} <= seen.keys()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_monolithic_agrees_with_brute_force_on_a_few(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")

@@ -49,6 +49,7 @@ def relaxed_bound(pool: CutPool, problem: Problem) -> float:
     return float(answer.fun)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("M", "lam"), [(2, 0.0), (4, 0.0), (None, 0.7)])
 def test_the_cuts_that_are_carried_keep_the_bound_of_the_relaxation(seed: int, M: int | None, lam: float) -> None:

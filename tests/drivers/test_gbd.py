@@ -43,6 +43,7 @@ def best(problem: Problem) -> tuple[float, tuple[int, ...]]:
     return min(values)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1.5])
 @pytest.mark.parametrize("M", [0, 3, None])

@@ -186,6 +186,7 @@ def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool
         assert dual == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stop_at", [1, 2, 4])
 def test_interrupting_leaves_valid_bounds(loss: str, stop_at: int) -> None:
@@ -330,7 +331,7 @@ def test_groups_and_trees(loss: str, kind: str, scaling: str) -> None:
         assert set(result.selected) <= set(atoms.names)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", False), ("squared-hinge", True), ("logistic", True)])
 @pytest.mark.parametrize("rows", [False, True])
 def test_columns_of_very_different_norms_are_handed_over_to_a_method_that_no_scale_stops(

@@ -61,6 +61,7 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
     return total
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:

@@ -46,6 +46,7 @@ def test_value_and_bound(name: str, given: dict[str, Any]) -> None:
             assert found.objective == pytest.approx(np.abs(found.w).sum() + C * worst, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_larger_data_closes_the_gap_with_a_violated_labelling_as_the_witness() -> None:
     r = np.random.default_rng(4)
     X = np.where(r.random((150, 200)) < 0.1, r.random((150, 200)), 0.0)

@@ -35,6 +35,7 @@ def plain(Z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: str, bias: bool) ->
     return np.asarray(Z @ w.value + (b.value if bias else 0.0))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(3))

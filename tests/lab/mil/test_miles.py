@@ -35,7 +35,7 @@ def draw(seed: int, n: int, K: int, p: int, share: float = 1.0) -> tuple[Array, 
     return X, r.integers(0, max(1, n // 4) + 1, n).tolist(), Z
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 21])
 @pytest.mark.parametrize("wide", [1, 3, 1024])
 def test_equals_the_double_loop_for_every_block(block: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,7 @@ def test_the_conic_subproblem_is_the_same_svm(loss: str, bias: bool) -> None:
         assert other.cut(sigma) <= one.value * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_groups_that_share_columns() -> None:
     r = np.random.default_rng(8)
     data = Instance.from_arrays(r.standard_normal((40, 8)), np.sign(r.standard_normal(40)))
@@ -282,6 +283,7 @@ def test_the_final_master_of_kelley_is_a_program_to_change() -> None:
         Result.from_json(result.to_json()).formulation()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("inner", ["saddle", "conic"])
 @pytest.mark.parametrize("seed", [0, 1, 4, 9])
 def test_the_final_master_of_two_layer_is_a_program_to_change(seed: int, inner: str) -> None:
