@@ -106,6 +106,7 @@ def test_brute_force_passes_over_nothing_that_matters(seed: int) -> None:
     assert set(found.optimal) == {support for support, value in values.items() if value <= best * (1 + 1e-7)}
 
 
+@pytest.mark.slow
 def test_the_generator_covers_every_kind_and_stays_small() -> None:
     cases = [strategies.case(seed) for seed in range(300)]
     tags = Counter(tag for case in cases for tag in case.tags)

@@ -104,6 +104,7 @@ def test_its_logarithm_lies_above() -> None:
         assert second.log_above(a, b) + second.log_above(b, a) >= 0  # ln x + ln 1/x = 0
 
 
+@pytest.mark.slow
 def test_both_checkers_agree_on_a_sample() -> None:
     honest, mutated = Counter[str](), Counter[str]()
     assert not any([two_checkers.judged(seed, honest) for seed in range(900, 925)])

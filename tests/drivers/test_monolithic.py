@@ -211,7 +211,7 @@ def test_wdbc(M: int, C: float, value: float) -> None:
     assert len(result.selected) == M
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_rho_form_equals_branch_and_enumeration(bias: bool) -> None:
     problem = Problem(make(seed=3), loss="squared-hinge", margin="rho", bias=bias, M=2, C=0.7)

@@ -149,6 +149,7 @@ def test_one_feature() -> None:
     assert mipfs.verify(result, data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["branch", "kelley"])
 @pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"iteration_limit": 0}, {"iteration_limit": 1}])
 def test_a_limit_leaves_what_is_proven(driver: str, limit: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ def value(declared: Any) -> float:
     return float(declared.cvxpy.value)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(4))

@@ -72,6 +72,7 @@ def test_the_limit_of_rounds_leaves_an_honest_gap() -> None:
     assert short.objective > short.bound
 
 
+@pytest.mark.slow
 def test_the_number_of_features() -> None:
     r = np.random.default_rng(0)
     X = r.standard_normal((120, 30))

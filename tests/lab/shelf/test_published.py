@@ -91,6 +91,7 @@ def same_relaxation(problem: Problem, driver: str, options: dict[str, Any]) -> R
     return published
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", some(MANY, 2))
 @pytest.mark.parametrize(("driver", "options"), EXACT)
 def test_exact_drivers_equal_enumeration(driver: str, options: dict[str, Any], seed: int) -> None:
@@ -113,17 +114,20 @@ def test_exact_drivers_on_cases_of_every_kind(driver: str, options: dict[str, An
     atom_cases.check(atom_cases.case(seed), tested, mipfs.solve)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 3))
 def test_kelley_by_clarabel_equals_the_default(seed: int) -> None:
     same_relaxation(pointwise(seed), "kelley", {"restricted": "conic"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 3))
 def test_kelley_by_simple_mkl_equals_the_default(seed: int) -> None:
     problem = pointwise(seed).replace(loss="squared-hinge", bias=False, lam=0.0)
     same_relaxation(problem, "kelley", {"restricted": "simple-mkl"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 6))
 def test_two_layer_by_clarabel_equals_the_default(seed: int) -> None:
     same_relaxation(joint(seed), "two_layer", {"inner": "conic"})
@@ -321,6 +325,7 @@ def test_unknown_words_and_what_cannot_be_combined() -> None:
             mipfs.solve(tried, driver, **options)
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "r.json")
     words = ["solve", "fsp-m", "instances/wdbc.svm", "-p", "M=2", "-p", "C=0.01", "--scale", "standard", "-q"]
