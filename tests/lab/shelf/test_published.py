@@ -26,7 +26,7 @@ from mipfs.lab.shelf.conic_subproblem import ConicSubproblem
 from mipfs.result.result import Result, Status, StopReason
 from tests import atom_cases, differential, strategies
 
-MANY = int(os.environ.get("MIPFS_MANY", "8"))
+MANY = int(os.environ.get("MIPFS_MANY", "6"))
 """Random problems of each kind; fifty were run by hand."""
 EXACT: list[tuple[str, dict[str, Any]]] = [
     ("gbd", {"master": "milp"}),
