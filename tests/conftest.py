@@ -31,7 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out, and seeds of which there are many.
 
     All but every n-th case of a sampled test; an n without a common divisor with the numbers of values lets the sample
-    go through all of them, not some again. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as
+    go through all of them, not some again. With ``sampled(n, m)`` every m-th of the others is slow, the rest ``every``
+    as well. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as
     well. A seed that was chosen, as one that once failed, is not one of many: those of a range alone are.
     """
     tables: dict[str, list[Any]] = {}
@@ -44,7 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             sampled = item.get_closest_marker("sampled")
             if rank >= fast if sampled is None else k % sampled.args[0] > 0:
                 item.add_marker(pytest.mark.slow)
-            if rank >= slow and item.get_closest_marker("slow") is not None:
+            is_left_out = rank >= slow or (sampled is not None and k % (*sampled.args, 1)[1] > 0)
+            if is_left_out and item.get_closest_marker("slow") is not None:
                 item.add_marker(pytest.mark.every)
 
 
