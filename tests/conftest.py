@@ -61,7 +61,7 @@ def _ranks(table: list[Any]) -> tuple[list[int], int]:
         return [0] * len(table), 1
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, call in enumerate(calls):
-        others = tuple(index for name, index in call.indices.items() if name != "seed")
+        others = tuple(id(value) for name, value in call.params.items() if name != "seed")
         groups.setdefault(others, []).append(k)
     ranks = [0] * len(table)
     for first, members in enumerate(groups.values()):

@@ -176,7 +176,7 @@ def test_a_crash_is_a_fault_with_a_line_that_repeats_it(capsys: pytest.CaptureFi
     assert "error" in judged(draw(7), broken, broken).counts
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 101, 201])
 def test_a_few_problems_of_the_campaign(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert differential.main(["--count", "25", "--seed", str(seed)]) == 0, capsys.readouterr().out

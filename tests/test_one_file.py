@@ -440,6 +440,7 @@ def best_of_all(problem: Problem, C: float, M: int) -> float:
     return brute_force(X, problem.data.y, problem.c_i, allowed, problem.penalty, True).value.upper
 
 
+@pytest.mark.slow
 def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled subtrees, with rows, nodes by Clarabel, groups by the interior point: the optimum of all supports."""
     monkeypatch.setitem(branching.RULES, "first", "toy_branching")

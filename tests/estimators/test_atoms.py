@@ -98,6 +98,7 @@ def enumerated(kernels: list[Array], y: Array, M: int = M) -> tuple[float, Any, 
     return best
 
 
+@pytest.mark.sampled(3)
 @each
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_proven_best_is_that_of_enumeration_and_so_is_what_is_predicted(name: str, packed: bool) -> None:

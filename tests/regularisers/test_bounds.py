@@ -41,7 +41,7 @@ def test_brute_force(seed: int) -> None:
         assert not faults(one, driver, values)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_declared_programs_and_the_ladder(seed: int) -> None:
     one = case(seed)
