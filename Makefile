@@ -26,17 +26,19 @@ test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m slow --ignore=tests/docs
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow and not every" --ignore=tests/docs
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q --doctest-modules mipfs
+	@$(BIN)/mypy & typed=$$!; \
+	$(BIN)/python -m pytest -q --doctest-modules mipfs; tested=$$?; \
+	wait $$typed && exit $$tested
 
 docs: $(VENV)/installed-docs
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
-	$(BIN)/python -m pytest -q -n auto tests/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html & built=$$!; \
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/docs; tested=$$?; \
+	wait $$built && exit $$tested
 	@echo "docs/_build/html/index.html"
 
 clean:

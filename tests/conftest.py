@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import threading
-from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -19,34 +19,55 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_threa
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-FAMILY = 10
-"""Cases of a test of seeds alone before every second one is left to the slow tests."""
+FAST_SEEDS, SLOW_SEEDS = 5, 20
+"""Seeds of a test in ``make test``, and in this and ``make slow`` together, where its cases differ by their seed alone.
+
+Where they differ by other values too, so many in all, and every combination of these at least one and two.
+"""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out: all but every n-th case of its test.
+    """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out, and seeds of which there are many.
 
-    An n without a common divisor with the numbers of values lets the sample go through all of them, not some again.
-    Cases that differ by their seed alone are drawn alike: beyond the first `FAMILY` every second one is slow too.
+    All but every n-th case of a sampled test; an n without a common divisor with the numbers of values lets the sample
+    go through all of them, not some again. With ``sampled(n, m)`` every m-th of the others is slow, the rest ``every``
+    as well. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as
+    well. A seed that was chosen, as one that once failed, is not one of many: those of a range alone are.
     """
-    seen: Counter[str] = Counter()
+    tables: dict[str, list[Any]] = {}
     for item in items:
-        sampled = item.get_closest_marker("sampled")
-        name = item.nodeid.partition("[")[0]
-        if sampled is not None:
-            is_left_out = seen[name] % sampled.args[0] > 0
-        else:
-            is_left_out = _is_drawn(item) and seen[name] > FAMILY and seen[name] % 2 > 0
-        if is_left_out:
-            item.add_marker(pytest.mark.slow)
-        seen[name] += 1
+        tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for table in tables.values():
+        ranks, groups = _ranks(table)
+        fast, slow = -(-FAST_SEEDS // groups), max(2, -(-SLOW_SEEDS // groups))
+        for k, (item, rank) in enumerate(zip(table, ranks, strict=True)):
+            sampled = item.get_closest_marker("sampled")
+            if rank >= fast if sampled is None else k % sampled.args[0] > 0:
+                item.add_marker(pytest.mark.slow)
+            is_left_out = rank >= slow or (sampled is not None and k % (*sampled.args, 1)[1] > 0)
+            if is_left_out and item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.every)
 
 
-def _is_drawn(item: pytest.Item) -> bool:
-    """Whether the cases of a test differ by their seed alone."""
-    call = getattr(item, "callspec", None)
-    return call is not None and set(call.params) == {"seed"}
+def _ranks(table: list[Any]) -> tuple[list[int], int]:
+    """For every case of a test its place among those that differ by the seed alone, and how many such groups there are.
+
+    Each group begins with another seed. The places are 0 where the seeds are no range, or there are none.
+    """
+    calls = [getattr(item, "callspec", None) for item in table]
+    seeds = list(dict.fromkeys(None if call is None else call.params.get("seed") for call in calls))
+    if not all(type(seed) is int for seed in seeds) or seeds != [seeds[0] + k for k in range(len(seeds))]:
+        return [0] * len(table), 1
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for k, call in enumerate(calls):
+        others = tuple(id(value) for name, value in call.params.items() if name != "seed")
+        groups.setdefault(others, []).append(k)
+    ranks = [0] * len(table)
+    for first, members in enumerate(groups.values()):
+        for place, k in enumerate(members):
+            ranks[k] = (place - first) % len(members)
+    return ranks, len(groups)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -114,7 +114,7 @@ def right(result: Result, problem: Problem, change: Change, names: Iterable[str]
         assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23, 2)
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_added_rows_hold_in_every_driver(name: str, kind: str) -> None:
@@ -147,7 +147,7 @@ PAIRS = [  # each a process: two for every formulation and every change, of whic
 ]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17, 2)
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_added_rows_hold_in_scip(name: str, kind: str) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")

@@ -33,13 +33,13 @@ def the_case(kind: tuple[int, str, str]) -> strategies.Case:
     return strategies.case(900_000 + seed, rows=rows, data=data)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11, 2)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_gbd_equals_brute_force(kind: tuple[int, str, str]) -> None:
     differential.check(the_case(kind), differential.DRIVERS["gbd"], mipfs.solve)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(19, 2)
 @pytest.mark.parametrize("kind", KINDS[::6], ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_monolithic_equals_brute_force(kind: tuple[int, str, str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
@@ -83,7 +83,7 @@ def proves(problem: mipfs.Problem, optimum: float, digits: float) -> mipfs.Resul
     return result
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     ("p", "M", "C", "optimum", "digits"),
     [

@@ -25,7 +25,7 @@ def svm_of(seed: int, loss: str, C: float, spread: float = 0.0) -> Svm:
     return Svm(X + 1e3, np.zeros(3), y, c, [[0], [1], [2]], np.ones(3), loss, bool(seed % 2))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("seed", range(6))
 def test_agrees_with_the_other_references_where_they_can(loss: str, seed: int) -> None:
@@ -39,7 +39,7 @@ def test_agrees_with_the_other_references_where_they_can(loss: str, seed: int) -
         assert svm.quick(chosen) <= mine.upper
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("C", [1e-6, 1e4, 1e12])
 @pytest.mark.parametrize("seed", range(4))
@@ -176,7 +176,7 @@ def test_a_crash_is_a_fault_with_a_line_that_repeats_it(capsys: pytest.CaptureFi
     assert "error" in judged(draw(7), broken, broken).counts
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 101, 201])
 def test_a_few_problems_of_the_campaign(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert differential.main(["--count", "25", "--seed", str(seed)]) == 0, capsys.readouterr().out

@@ -59,6 +59,7 @@ def _ran(package: Path, **environment: str) -> list[str]:
     return ran.stdout.split()
 
 
+@pytest.mark.slow
 def test_environments_share_code_and_a_read_only_installation_has_its_own(tmp_path: Path) -> None:
     first, second = _copy(tmp_path / "first"), _copy(tmp_path / "second")
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -60,7 +60,7 @@ def below(lower: float, upper: float) -> bool:
     return lower <= upper + 1e-6 * abs(upper)
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23, 3)
 @pytest.mark.parametrize(("loss", "bias", "rows", "seed"), CASES)
 def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) -> None:
     problem = make(seed, rows, loss=loss, bias=bias)
@@ -222,7 +222,7 @@ def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("rows", ["cardinality", "dependencies"])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc"])
 def test_the_ladder_of_a_measure(measure: str, rows: str) -> None:

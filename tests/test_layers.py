@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,23 @@ LOOSE = 10
 LONGEST_FILE, LONGEST_FUNCTION = 450, 60
 
 
-def sources() -> Iterator[tuple[str, Path, ast.Module]]:
-    """The room, the path and the tree of every file."""
+def files() -> Iterator[tuple[str, Path]]:
+    """The room and the path of every file."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        dotted = ".".join(["mipfs", *path.relative_to(PACKAGE).with_suffix("").parts])
-        yield room_of(dotted), path, ast.parse(path.read_text(encoding="utf-8"))
+        yield room_of(".".join(["mipfs", *path.relative_to(PACKAGE).with_suffix("").parts])), path
+
+
+def sources(only: str = "") -> Iterator[tuple[str, Path, ast.Module]]:
+    """The room, the path and the tree of every file, or of those in one room."""
+    for room, path in files():
+        if only in ("", room):
+            yield room, path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def every_import() -> list[tuple[str, Path, int, str]]:
+    """Room, path, line and name of whatever any file imports of the package."""
+    return [(room, path, line, name) for room, path, tree in sources() for line, name in imported(tree)]
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -69,20 +82,19 @@ def room_of(name: str) -> str:
 
 
 def test_every_file_is_in_a_room() -> None:
-    assert {room for room, _, _ in sources()} == set(ROOMS)
+    assert {room for room, _ in files()} == set(ROOMS)
     loose = [path.name for path in PACKAGE.glob("*.py")]
     assert len(loose) < LOOSE, loose
 
 
 def test_imports_go_down() -> None:
     rank, wrong = {room: k for k, room in enumerate(ROOMS)}, []
-    for room, path, tree in sources():
-        for line, name in imported(tree):
-            to = room_of(name)
-            if to == room or (room in REGISTRIES and name.startswith(REGISTRIES[room])):
-                continue
-            if rank[to] >= rank[room]:
-                wrong.append(f"{path.relative_to(PACKAGE)}:{line} {room} -> {to} ({name})")
+    for room, path, line, name in every_import():
+        to = room_of(name)
+        if to == room or (room in REGISTRIES and name.startswith(REGISTRIES[room])):
+            continue
+        if rank[to] >= rank[room]:
+            wrong.append(f"{path.relative_to(PACKAGE)}:{line} {room} -> {to} ({name})")
     assert not wrong, "\n".join(wrong)
 
 
@@ -100,8 +112,7 @@ def test_the_core_imports_nothing_of_the_laboratory() -> None:
     """Beside what is found by a name: an option's part of the published shelf. Nor do the solver's own estimators."""
     seen = [
         f"{path.relative_to(PACKAGE)}:{line} {name}"
-        for room, path, tree in sources()
-        for line, name in imported(tree)
+        for room, path, line, name in every_import()
         if name.startswith("mipfs.lab")
         and (room in CORE or (room == "estimators" and path.name not in OF_THE_LABORATORY))
         and not (room == "drivers" and path.name == "shelf.py")
@@ -110,19 +121,16 @@ def test_the_core_imports_nothing_of_the_laboratory() -> None:
 
 
 def test_the_checker_shares_nothing_with_what_it_checks() -> None:
-    for room, path, tree in sources():
-        if room == "check":
-            tables = {"mipfs.losses.LOSSES", "mipfs.regularisers.REGULARISERS"} if path.name == "stated.py" else set()
-            used = {room_of(name) for _, name in imported(tree) if name not in tables} - {"check"}
-            assert used <= {"data", "readers", "errors", "stated"}, path
+    for _, path, tree in sources("check"):
+        tables = {"mipfs.losses.LOSSES", "mipfs.regularisers.REGULARISERS"} if path.name == "stated.py" else set()
+        used = {room_of(name) for _, name in imported(tree) if name not in tables} - {"check"}
+        assert used <= {"data", "readers", "errors", "stated"}, path
 
 
 def test_what_the_checker_has_of_a_regulariser_is_rational_numbers_alone() -> None:
     """Its file is the solver's but for one class; the room, which the checker's table is in, imports no solver."""
     free = {*dir(builtins), "Fraction"}
-    for room, path, tree in sources():
-        if room != "regularisers":
-            continue
+    for _, path, tree in sources("regularisers"):
         assert {room_of(name) for _, name in imported(tree)} <= {"regularisers", "errors", "plumbing"}, path
         for kind in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stated"):
             own = {node.arg for node in ast.walk(kind) if isinstance(node, ast.arg)}

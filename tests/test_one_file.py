@@ -148,6 +148,7 @@ def steep(place: Path, T: float, *, left: str = "") -> None:
     (place / "toy_loss.py").write_text(text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("T", "is_compiled"), [(2.0, True), (2.0, False), (0.7, True)])
 def test_a_loss_of_another_slope(place: Path, monkeypatch: pytest.MonkeyPatch, T: float, is_compiled: bool) -> None:
     """Tℓ at C is ℓ at TC: exact by every driver, with a regulariser of its own and with weights; certified."""
@@ -267,7 +268,7 @@ def registered(place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("toy_regulariser").Shrunk
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11, 3)
 @pytest.mark.parametrize(("loss", "bias", "penalised", "has_rows"), REGULARISED)
 def test_a_regulariser(registered: Any, loss: str, bias: bool, penalised: bool, has_rows: bool) -> None:
     """Exact by three drivers, against all supports; certified, and what is forged is refused."""
@@ -361,6 +362,7 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
 
 
+@pytest.mark.slow
 def test_modules_of_ones_own_on_the_command_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Solved by a loss and a rule of their own, verified with the loss; without it refused, with the remedy."""
     from mipfs.cli import main
@@ -438,6 +440,7 @@ def best_of_all(problem: Problem, C: float, M: int) -> float:
     return brute_force(X, problem.data.y, problem.c_i, allowed, problem.penalty, True).value.upper
 
 
+@pytest.mark.slow
 def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled subtrees, with rows, nodes by Clarabel, groups by the interior point: the optimum of all supports."""
     monkeypatch.setitem(branching.RULES, "first", "toy_branching")

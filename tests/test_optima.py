@@ -105,6 +105,7 @@ def test_what_an_entry_says_agrees_with_itself(name: str) -> None:
         assert 0.0 <= one["next"] <= 1e-3
 
 
+@pytest.mark.slow
 def test_the_values_are_those_of_the_oracle(root: Path) -> None:
     """The value of every listed support, by Clarabel or by SciPy."""
     for name, one in PROBLEMS.items():
@@ -114,6 +115,7 @@ def test_the_values_are_those_of_the_oracle(root: Path) -> None:
             assert one["bound"] <= value.upper * (1 + 1e-9), name
 
 
+@pytest.mark.slow
 def test_no_selection_of_credit_is_better(root: Path) -> None:
     """All that its budget, dependencies and counts allow, written out here."""
     costs = {"income": 2, "loan": 1, "loan to income": 1, "age": 1, "years employed": 2, "housing=family": 1}
@@ -180,6 +182,7 @@ def test_optima_found_by_brute_force_elsewhere(name: str, twice: float, columns:
     assert [index[feature] for feature in one["support"]] == columns
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", list(again()))
 def test_solved_again(name: str, root: Path) -> None:
     """The listed command proves the listed optimum, with a certificate that holds."""

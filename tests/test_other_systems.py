@@ -99,6 +99,7 @@ def test_the_whole_way_without_what_is_linux_alone(tmp_path: Path) -> None:
     assert not [path.name for path in tmp_path.iterdir() if path.name.endswith((".part", ".kept", ".unfinished"))]
 
 
+@pytest.mark.slow
 def test_every_file_can_be_imported_and_reads_the_same_anywhere() -> None:
     for path in (ROOT / "mipfs").rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

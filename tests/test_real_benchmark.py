@@ -67,6 +67,7 @@ def test_roots_of_a_set_of_the_users_own_are_those_of_clarabel_and_are_measured_
     assert stored(store.path) == lines
 
 
+@pytest.mark.slow
 def test_without_data_it_says_so_and_with_a_wrong_set_too(tmp_path: Path, folder: Path) -> None:
     none = run("--stage", "roots", "--store", str(tmp_path / "a.jsonl"))
     assert none.returncode == 0

@@ -84,6 +84,7 @@ def test_decimals_mean_what_they_say() -> None:
     assert selections(over([-0.1, -0.7], -0.8, -0.8)) == {(1, 1)}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(
     ("A", "lb", "ub", "M"),

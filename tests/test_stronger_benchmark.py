@@ -47,6 +47,7 @@ def test_one_disjunction_of_one_feature_is_the_whole_truth(stronger: Any) -> Non
     assert stronger.closure(X, y, 1, 0.05) == pytest.approx(min(values_of(problem).values()), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_held_and_what_is_missing_is_said(stronger: Any) -> None:
     with pytest.raises(SystemExit, match="too many to hold"):
         stronger.selections_of(200, 8)

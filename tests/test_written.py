@@ -76,7 +76,7 @@ CONIC: dict[str, Callable[[str], Formulation]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("name", CONIC)
@@ -182,6 +182,7 @@ def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Pa
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc", "error"])
 @pytest.mark.parametrize("rows", [(), BUDGET], ids=["plain", "budget"])
@@ -212,6 +213,7 @@ def test_a_users_rows_in_a_pyomo_model(tmp_path: Path) -> None:
         assert solved_by_scip(path) == pytest.approx(result.objective, rel=LOOSE)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "credit.lp", tmp_path / "result.json"
     credit = str(INSTANCES / "credit.csv")

@@ -40,6 +40,7 @@ def solved(data: Instance, **changes: Any) -> Any:
     return mipfs.solve(problem, "kelley", T=3)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("dense", [False, True])
 def test_the_same_bytes_as_in_memory(dense: bool, scale: Any) -> None:

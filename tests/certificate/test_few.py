@@ -61,6 +61,7 @@ def stated(data: Instance, **given: Any) -> Statement:
     return Statement({"params": params, "rows": []}, data)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "centred", "blocks"])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_bound_is_that_of_all_costs(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ def counts_of(V: Any, y: Any, divisor: float) -> Any:
 # --- the checker's own measures ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "given"), cases())
 @pytest.mark.parametrize("seed", range(4))
 def test_measures_equal_their_definition_over_all_labellings(name: str, given: dict[str, float], seed: int) -> None:
@@ -145,7 +146,7 @@ def best_of(problem: Problem, given: dict[str, float]) -> float:
     return best
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23, 3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("name", "given"), [case for case in cases() if case[1].get("beta") != 0.7 and case[1] != {"k": 5}]
@@ -332,6 +333,7 @@ def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Pa
         assert report.reason
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "given"), cases())
 @pytest.mark.parametrize("seed", range(6))
 def test_the_largest_excess_is_that_of_rational_arithmetic(name: str, given: dict[str, float], seed: int) -> None:

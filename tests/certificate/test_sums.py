@@ -70,7 +70,7 @@ def at_other_weights(problem: Problem, rng: np.random.Generator) -> dict[str, An
     return document
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     problem, rng = drawn(seed)
@@ -97,7 +97,7 @@ def exact_scores(alpha: list[Fraction], data: Instance) -> list[Fraction]:
     return [one * one for one in omega]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(60))
 def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: int) -> None:
     problem, _ = drawn(seed)

@@ -52,6 +52,7 @@ def test_the_page_draws_what_the_table_holds(cli: Cli, tmp_path: Path) -> None:
     assert refused.code == 2
 
 
+@pytest.mark.slow
 def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "bench.json"
     outcome = cli("bench", CREDIT, *ASKED, "-o", target, "--seed", "4")

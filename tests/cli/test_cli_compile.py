@@ -39,6 +39,7 @@ def test_every_driver_is_a_kind() -> None:
     assert {"branch sparse", "two_layer dense", "estimators dense", "readers sparse"} <= set(kinds.kinds())
 
 
+@pytest.mark.slow
 def test_kinds_that_fail_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(kinds, "kinds", lambda: ["readers dense", "nothing dense"])
     assert main(["compile", "--json", "-"]) == 1

@@ -148,6 +148,7 @@ def test_bad_recipes_in_one_line(cli: Cli, raw: Path, options: tuple[str, ...], 
     assert len(found.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_probabilities_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> None:
     saved = tmp_path / "r.json"
     asked = ("solve", "fsp-m", raw, *ASKED, *RECIPE, "--M", "2", "--json", saved)

@@ -40,6 +40,7 @@ def test_the_svm_on_the_features(cli: Cli, tmp_path: Path, relaxed: Path, every:
     assert cli("verify", target, WDBC).code == 0
 
 
+@pytest.mark.slow
 def test_the_weights_of_the_classes_and_the_signs_of_the_result_hold(cli: Cli, tmp_path: Path) -> None:
     first, target = tmp_path / "first.json", tmp_path / "refit.json"
     asked = ("-p", "M=2", "-p", "class_weight=balanced", "--nonpositive", "worst area", "-q")

@@ -12,6 +12,7 @@ from mipfs.lab.experiments.run import PAGE
 from tests.cli.outcome import Cli
 
 
+@pytest.mark.slow
 def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("study", "--list", "--json", tmp_path / "list.json")
     assert (outcome.code, outcome.err) == (0, "")

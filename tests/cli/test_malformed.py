@@ -27,7 +27,7 @@ def inside(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 def test_inside_a_process(seed: int) -> None:
-    assert run_all(seed, 33, inside) == []
+    assert run_all(seed, 17, inside) == []
 
 
 @pytest.mark.slow

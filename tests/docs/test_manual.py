@@ -17,7 +17,10 @@ from mipfs.formulation import table
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *sorted(DOCS.rglob("*.md"))]
+MADE = {DOCS / "formulations.md", DOCS / "notebooks", DOCS / "_build"}
+"""What Sphinx makes, perhaps while the tests run; it refuses a wrong link there."""
+WRITTEN = [path for path in sorted(DOCS.rglob("*.md")) if not MADE & {path, *path.parents}]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *WRITTEN]
 
 
 def anchors(path: Path) -> set[str]:
@@ -44,7 +47,7 @@ def test_every_link_to_a_file_resolves(path: Path) -> None:
 def test_every_page_is_in_the_contents() -> None:
     contents = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^([\w-]+)$", contents, re.MULTILINE))
-    assert {path.stem for path in DOCS.glob("*.md")} - {"index"} <= listed
+    assert {path.stem for path in DOCS.glob("*.md")} - {"index"} | {"formulations"} <= listed
 
 
 def test_every_public_name_is_in_the_reference() -> None:

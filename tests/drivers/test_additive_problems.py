@@ -50,6 +50,7 @@ def best(made: Additive, M: int, C: float) -> tuple[float, tuple[str, ...]]:
     return min(found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), [*KINDS, ("additive-hik", {"scaling": "norm"})])
 def test_the_proven_best_is_that_of_enumeration(name: str, options: dict[str, Any]) -> None:
     for seed in range(2):

@@ -147,6 +147,7 @@ def test_a_callback_stops_it() -> None:
     assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in itertools.pairwise(seen))
 
 
+@pytest.mark.slow
 def test_the_time_limit_is_kept_on_large_data() -> None:
     r = np.random.default_rng(0)
     X = r.standard_normal((3000, 400))
@@ -173,6 +174,7 @@ def test_wide_data_are_screened_in_place() -> None:
     assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_el0ps_optima_of_wdbc() -> None:
     """Optima by brute force over all supports; the objective is twice (P)."""
     data = mipfs.read("instances/wdbc.svm", scale="standard")

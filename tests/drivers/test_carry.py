@@ -49,6 +49,7 @@ def relaxed_bound(pool: CutPool, problem: Problem) -> float:
     return float(answer.fun)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("M", "lam"), [(2, 0.0), (4, 0.0), (None, 0.7)])
 def test_the_cuts_that_are_carried_keep_the_bound_of_the_relaxation(seed: int, M: int | None, lam: float) -> None:
@@ -113,7 +114,7 @@ def kinds(loss: str) -> dict[str, Any]:
     return {"loss": loss} | ({"bias": False, "measure": "f1"} if loss == "structural" else {})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7, 2)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(("before", "now"), [(8.0, 0.5), (0.5, 8.0), (2.0, 2.0), (1e3, 1e-2)])

@@ -34,7 +34,7 @@ def hard(kind: str = "plain", seed: int = 0, loss: str = "hinge", C: float = 1.0
     return problem
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("kind", ["plain", "rows", "groups"])
 def test_branch_goes_on_slice_by_slice(kind: str, loss: str) -> None:

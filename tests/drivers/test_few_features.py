@@ -92,14 +92,14 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23, 3)
 @pytest.mark.parametrize(("kind", "loss", "bias", "M", "C"), CASES)
 def test_the_best_of_all(kind: str, loss: str, bias: bool, M: int, C: float) -> None:
     problem, values = drawn(kind, loss, bias, M, C)
     is_right(mipfs.solve(problem, "branch"), problem, values)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("M", [1, 2])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -190,6 +190,7 @@ def test_a_limit_leaves_what_is_proven() -> None:
     assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_a_path_over_few() -> None:
     problem, values = drawn("plain", "hinge", True, 3, 1.0)
     points = mipfs.path(problem, M=[1, 2, 3]).points

@@ -43,6 +43,7 @@ def best(problem: Problem) -> tuple[float, tuple[int, ...]]:
     return min(values)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1.5])
 @pytest.mark.parametrize("M", [0, 3, None])
@@ -79,6 +80,7 @@ def test_bound_rises_and_objective_falls() -> None:
     assert (trace[-1].objective, trace[-1].bound) == (result.objective, result.bound)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stop_at", [0, 1, 3, 10])
 def test_interrupting_leaves_a_valid_gap(stop_at: int) -> None:
     problem = Problem(draw(5, n=60, p=10), M=4, C=4.0)

@@ -113,6 +113,7 @@ def peak(work: Callable[[], object], n: int) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_few_vectors_over_the_samples_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 200_000
     monkeypatch.setattr(dyadic, "SAMPLES_PER_SLICE", 1 << 12)

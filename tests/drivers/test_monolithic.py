@@ -72,6 +72,7 @@ def test_fsp_m_with_weights() -> None:
     check(result, problem, best(problem, subsets(6, 3)))
 
 
+@pytest.mark.slow
 def test_fsp_lambda_without_bias() -> None:
     data = make(seed=1, penalty={"x2": 0.3})
     model = models.fsp_lambda(data, lam={"x1": 0.4, "x3": 0.8, "x5": 0.1}, C=0.5, bias=False)
@@ -210,7 +211,7 @@ def test_wdbc(M: int, C: float, value: float) -> None:
     assert len(result.selected) == M
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_rho_form_equals_branch_and_enumeration(bias: bool) -> None:
     problem = Problem(make(seed=3), loss="squared-hinge", margin="rho", bias=bias, M=2, C=0.7)

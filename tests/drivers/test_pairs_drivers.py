@@ -51,6 +51,7 @@ def solve(problem: Problem, driver: str = "branch", **options: Any) -> Result:
     return mipfs.solve(problem, driver, settings=few, **options)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_branch_finds_the_optimum_over_all(seed: int, loss: str) -> None:
@@ -73,6 +74,7 @@ def test_branch_equals_enumeration(seed: int) -> None:
     assert solve(problem, gap=1e-7).objective == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("heredity", ["weak", "strong"])
 @pytest.mark.parametrize("seed", range(5))
 def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
@@ -93,6 +95,7 @@ def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(3))
 def test_kelley_solves_the_relaxation_over_all(seed: int, loss: str) -> None:
@@ -146,6 +149,7 @@ def test_one_feature() -> None:
     assert mipfs.verify(result, data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["branch", "kelley"])
 @pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"iteration_limit": 0}, {"iteration_limit": 1}])
 def test_a_limit_leaves_what_is_proven(driver: str, limit: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ def answered(result: Result, sans: tuple[str, ...] = ()) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("seconds", *sans)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", EVERY)
 def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
     driver, kind, options = CASES[case]
@@ -92,7 +92,7 @@ def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
         assert len(records) > 1
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(17, 2)
 @pytest.mark.parametrize("steps", [0, 1, 3])
 @pytest.mark.parametrize("case", EVERY)
 def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None:
@@ -271,6 +271,7 @@ def test_columns_that_are_computed() -> None:
     assert all(one.bound <= other.bound for one, other in itertools.pairwise(steps))
 
 
+@pytest.mark.slow
 def test_scip_is_let_go(tmp_path: Path) -> None:
     if importlib.util.find_spec("pyscipopt") is None:
         pytest.skip("without SCIP")

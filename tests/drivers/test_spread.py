@@ -178,6 +178,7 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
     compare(there, here, tmp_path, client)
 
 
+@pytest.mark.slow
 def test_without_workers_this_process_scores(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_forced_features_stay_where_they_are() -> None:
     assert run.objective <= min(value for ids, value in values_of(problem).items()) * 1.05
 
 
+@pytest.mark.slow
 def test_restarts_find_the_optimum_that_a_climb_misses() -> None:
     missed = 0
     for seed in range(8):

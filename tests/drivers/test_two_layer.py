@@ -190,6 +190,7 @@ def test_lies_between_relaxation_and_exact_optimum() -> None:
     assert relaxed.objective >= exact.bound * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_sparse_and_dense_data_agree() -> None:
     data = draw(5, 60, 12)
     X = np.where(np.abs(data.X) > 0.8, data.X, 0.0)
@@ -274,7 +275,7 @@ def test_prediction_is_the_sign_of_the_score() -> None:
     assert result.params["measure"] == "average-precision"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_support_equals_brute_force(seed: int) -> None:
     r = np.random.default_rng(seed)

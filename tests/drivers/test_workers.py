@@ -223,7 +223,7 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
         clusters.client_of("nonsense://here")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hinge", "weighted", "rows"])
 def test_a_solver_that_travelled_finds_the_same_bits(kind: str) -> None:
     """Without a cluster: pickled, explored, made slim and whole again."""

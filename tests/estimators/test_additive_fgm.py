@@ -81,6 +81,7 @@ def test_bad_parameters_are_refused(options: dict[str, object], said: str) -> No
         mipfs.AdditiveFGMClassifier(**options).fit(X - 0.5, y == "inner")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X, y = rings(n=60)
     path = tmp_path / "rings.csv"

@@ -98,6 +98,7 @@ def enumerated(kernels: list[Array], y: Array, M: int = M) -> tuple[float, Any, 
     return best
 
 
+@pytest.mark.sampled(3)
 @each
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_proven_best_is_that_of_enumeration_and_so_is_what_is_predicted(name: str, packed: bool) -> None:
@@ -118,6 +119,7 @@ def test_the_proven_best_is_that_of_enumeration_and_so_is_what_is_predicted(name
         sum(kernels(X, X, X)[g] for g in chosen)) > 0) == (y == 1)), abs=0.021)  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @each
 def test_parameters_copies_and_pickles(name: str) -> None:
     X, y = data()
@@ -131,6 +133,7 @@ def test_parameters_copies_and_pickles(name: str) -> None:
         assert hasattr(fitted, "coef_") == (name not in ("additive-hik", "pairs"))
 
 
+@pytest.mark.sampled(3)
 @each
 def test_more_than_two_classes_are_one_against_the_rest(name: str) -> None:
     X, y = data(2)

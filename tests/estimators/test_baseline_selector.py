@@ -78,6 +78,7 @@ def test_it_is_the_baseline(method: str) -> None:
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
 
 
+@pytest.mark.sampled(3)
 @each_method
 def test_sparse_equals_dense_or_is_refused(method: str) -> None:
     Z = np.round(np.where(np.abs(X) > 0.7, X, 0.0)) if method == "information-gain" else np.where(X > 0.7, X, 0.0)

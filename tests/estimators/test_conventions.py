@@ -37,6 +37,7 @@ def same(a: Any, b: Any, rtol: float = 0.0) -> None:
         np.testing.assert_allclose(a.intercept_, b.intercept_, rtol=rtol, atol=1e3 * rtol)
 
 
+@pytest.mark.sampled(3)
 @each_estimator
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 def test_sparse_equals_dense(given: Any, scale: str) -> None:

@@ -42,6 +42,7 @@ def reference(signs: list[int], **changes: Any) -> BoundedCase:
     return replace(given, **changes)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
@@ -58,6 +59,7 @@ def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
         np.testing.assert_allclose(model.coef_[0], again, rtol=1e-3, atol=1e-3 * np.abs(again).max())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_relaxation_with_signs(loss: str) -> None:
     best = min(reference(SIGNS, loss=loss).values().values())
@@ -103,6 +105,7 @@ def test_the_forms() -> None:
         assert "weight_bounds" not in model.result_.params
 
 
+@pytest.mark.slow
 def test_with_the_rest_of_scikit_learn() -> None:
     model = FSPClassifier(M=2, monotonic_cst=SIGNS, scale="standard")
     fitted = model.fit(X, Y)

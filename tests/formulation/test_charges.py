@@ -229,6 +229,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_charges_in_a_cvxpy_objective_are_those_of_the_problem(name: str, loss: str) -> None:

@@ -55,6 +55,7 @@ def bounded(model: Any) -> Any:
     return model
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_pyomo(loss: str, scale: Any) -> None:
@@ -75,6 +76,7 @@ def test_pyomo(loss: str, scale: Any) -> None:
     assert wanted > mipfs.solve(models.fsp_m(data(scale), M=M, C=1.0, loss=loss), gap=1e-7).objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_the_model_itself_says_the_same() -> None:
     """A general solver of the model, with its bounds, has the same optimum."""
     model = bounded(models.fsp_m(data(), M=M, C=1.0))
@@ -105,6 +107,7 @@ CHANGES: tuple[Callable[[Any], list[Any]], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ["boolean", "plain-svm", "qcqp-ssvm"])
 def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:

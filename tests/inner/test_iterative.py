@@ -62,6 +62,7 @@ def agree(ours: Solved, theirs: Solved) -> None:
     assert abs(ours.lower - theirs.lower) <= 2e-6 * size
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("C", "M"), [(0.01, 5), (1.0, 10), (100.0, 3)])
 def test_it_equals_the_factors(loss: str, C: float, M: int) -> None:

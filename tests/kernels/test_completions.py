@@ -60,6 +60,7 @@ def proven(problem: Problem, X: np.ndarray[Any, Any], found: Found, inside: list
     return np.array(alone), np.array(with_one).reshape(-1, P)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("inside", [[], [3]])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "penalties"])
 @pytest.mark.parametrize("bias", [True, False])

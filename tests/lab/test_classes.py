@@ -62,6 +62,7 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
     return total
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
@@ -170,6 +171,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t.csv"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("more", [[], ["--shared-support"]], ids=["separate", "shared"])
 def test_from_the_command_line(table: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     saved, data, new = (str(table.with_name(name)) for name in ("r.json", "t.csv", "new.csv"))
@@ -203,6 +205,7 @@ def test_from_the_command_line(table: Path, capsys: pytest.CaptureFixture[str], 
     assert "rejected: " in capsys.readouterr().err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("more", [[], ["--shared-support"]], ids=["separate", "shared"])
 def test_one_class_is_named_behind_the_file(table: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     saved, data, page = (str(table.with_name(name)) for name in ("r.json", "t.csv", "r.html"))

@@ -50,6 +50,7 @@ def least(given: Ground, low: Any, high: Any) -> float:
     return float(min(values))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)

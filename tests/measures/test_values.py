@@ -27,6 +27,7 @@ def draw(seed: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:
     return y, f
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("name", list(REFERENCES))
 def test_equals_scikit_learn(name: str, ties: bool) -> None:

@@ -53,6 +53,7 @@ def test_equals_exhaustive_search(name: str, given: dict[str, Any]) -> None:
             assert np.array_equal(found.counts, measure.violated(f.copy()).counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roc-auc", "average-precision"])
 def test_rankings_of_one_positive_or_one_negative(name: str) -> None:
     r = np.random.default_rng(5)

@@ -354,6 +354,7 @@ def test_big_m_is_exact_in_binaries_and_its_bound_is_that_of_its_multipliers(los
     assert value <= min(v for v, _ in values.values()) * (1 + 1e-7)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [True, False])
 def test_big_m_in_binaries_is_the_problem_itself(bias: bool) -> None:
     pytest.importorskip("pyscipopt")

@@ -21,6 +21,7 @@ def made(**given: Any) -> Any:
     return models.big_m(data(), **{"M": 3, "C": C, "binary": True, **given})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_its_value_is_that_of_the_program(loss: str) -> None:
     one = made(loss=loss)

@@ -230,6 +230,7 @@ def test_cells(cell, kind, value):
     assert parsed(cell, kind) == value
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=12), st.sampled_from(TYPES))
 def test_no_cell_breaks_the_reader(cell, kind):

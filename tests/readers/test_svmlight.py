@@ -151,6 +151,7 @@ def test_binary_rubbish_is_one_clear_error(tmp_path):
         read_svmlight(path)
 
 
+@pytest.mark.slow
 def test_a_million_non_zeros_take_seconds(tmp_path):
     n, each = 20_000, 50
     X = sparse.random_array((n, 5_000), density=each / 5_000, format="csr", rng=np.random.default_rng(2))

@@ -32,7 +32,7 @@ def make(seed: int = 0, scale: Any = "standard", **changes: Any) -> Instance:
     return Instance.from_arrays(X, y, scale=scale, **changes)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(1, 40))
 def test_brute_force(seed: int) -> None:
     one = case(seed)
@@ -41,8 +41,8 @@ def test_brute_force(seed: int) -> None:
         assert not faults(one, driver, values)
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_declared_programs_and_the_ladder(seed: int) -> None:
     one = case(seed)
     problem, best = one.problem(), min(one.values().values())

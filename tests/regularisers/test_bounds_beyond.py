@@ -52,6 +52,7 @@ def test_nothing_is_carried_to_other_bounds() -> None:
         assert stamp_of(other) != stamp_of(problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_many_features(loss: Any) -> None:
     """Feature generation over 20,000 sparse columns, all of which can only help."""

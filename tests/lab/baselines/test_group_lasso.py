@@ -59,6 +59,7 @@ def test_value_and_gap_of_every_algorithm(bias: bool, stored: Any, scale: str, g
             assert np.isin(ids, found.ids).all() or not np.isin(ids, found.ids).any()
 
 
+@pytest.mark.slow
 def test_the_first_c_and_the_wanted_number() -> None:
     data = draw(2, groups=GROUPS)
     lasso = GroupLasso(data)

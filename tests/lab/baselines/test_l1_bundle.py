@@ -31,6 +31,7 @@ def reference(Z: np.ndarray, losses: np.ndarray, V: np.ndarray, C: float) -> flo
     return float(program.solve(solver=cp.CLARABEL))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_value_and_bound(name: str, given: dict[str, Any]) -> None:
     for seed in range(2):
@@ -46,6 +47,7 @@ def test_value_and_bound(name: str, given: dict[str, Any]) -> None:
             assert found.objective == pytest.approx(np.abs(found.w).sum() + C * worst, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_larger_data_closes_the_gap_with_a_violated_labelling_as_the_witness() -> None:
     r = np.random.default_rng(4)
     X = np.where(r.random((150, 200)) < 0.1, r.random((150, 200)), 0.0)
@@ -71,6 +73,7 @@ def test_the_limit_of_rounds_leaves_an_honest_gap() -> None:
     assert short.objective > short.bound
 
 
+@pytest.mark.slow
 def test_the_number_of_features() -> None:
     r = np.random.default_rng(0)
     X = r.standard_normal((120, 30))

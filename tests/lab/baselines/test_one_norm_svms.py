@@ -46,6 +46,7 @@ def program(data: Instance, c: np.ndarray, r: np.ndarray, bias: bool) -> tuple[f
     return float(value), w.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("method", [onsvm, lpsvm])
@@ -133,6 +134,7 @@ def test_newton_on_random_programs() -> None:
             assert lpsvm(data, C, bias=bias).objective == pytest.approx(onsvm(data, C, bias=bias).objective, rel=2e-6)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("of_size", [onsvm_of_size, lpsvm_of_size, fsv_of_size])
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_wanted_number_of_features(of_size: Any, bias: bool) -> None:

@@ -22,6 +22,7 @@ def draw(seed: int, n: int = 60, p: int = 12) -> Instance:
     return Instance.from_arrays(X, y)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(6))

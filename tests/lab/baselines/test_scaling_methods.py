@@ -103,7 +103,7 @@ def test_arom_finds_what_separates() -> None:
     assert arom(data, 3, C).ids.tolist() == list(best) == [0, 3, 5]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(5))
 def test_r2w2_on_westons_linear_problem(seed: int) -> None:
     """Weston 2000: three of the features say y on 70% of the samples, three on the others, and the rest is noise."""

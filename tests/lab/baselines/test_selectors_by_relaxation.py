@@ -35,6 +35,7 @@ def plain(Z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: str, bias: bool) ->
     return np.asarray(Z @ w.value + (b.value if bias else 0.0))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(3))
@@ -58,6 +59,7 @@ def test_nmmkl_ranks_by_the_multipliers_of_its_qcqp(seed: int, bias: bool, loss:
         np.testing.assert_allclose(found.scores(data), plain(data.X[:, found.ids], data.y, c, loss, bias), atol=1e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_qcqp_ssvm_is_that_of_its_program_on_all_features(

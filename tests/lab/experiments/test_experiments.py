@@ -316,6 +316,7 @@ def test_a_peer_is_compared_at_the_place_of_the_exact_method() -> None:
     assert [(row["method"], row["M"], row["excess"]) for row in found] == [("exact", 2, 0.0), ("abess", 2, 0.5)]
 
 
+@pytest.mark.slow
 def test_what_a_shop_sells_within_a_budget() -> None:
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
     price = prices.prices(30, 1)

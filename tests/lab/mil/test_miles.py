@@ -35,7 +35,7 @@ def draw(seed: int, n: int, K: int, p: int, share: float = 1.0) -> tuple[Array, 
     return X, r.integers(0, max(1, n // 4) + 1, n).tolist(), Z
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 21])
 @pytest.mark.parametrize("wide", [1, 3, 1024])
 def test_equals_the_double_loop_for_every_block(block: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +94,7 @@ def test_the_width_is_the_root_mean_square_of_all_distances(store: Any) -> None:
         mean_distance(store(np.full((3, 2), 0.1)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "nearest"])
 def test_beside_the_result_a_few_blocks_are_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(miles, "NUMBERS_PER_BLOCK", 1 << 16)  # 0.5 MiB

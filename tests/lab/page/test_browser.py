@@ -48,6 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAMES = ("closed", "infeasible", "path", "ladder", "hostile", "several", "wide", "long")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_opens_without_a_complaint_at_any_width(chromium: Browser, pages: Path, name: str) -> None:
     for width, scheme in ((1280, "light"), (400, "dark")):

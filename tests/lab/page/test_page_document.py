@@ -297,6 +297,7 @@ def test_names_cannot_break_out() -> None:
     assert cases.EVIL in tree.texts
 
 
+@pytest.mark.slow
 def test_a_long_run_is_a_small_page() -> None:
     result = cases.long(100_000)
     text = page.html([page.Item("long", result)])

@@ -26,7 +26,7 @@ from mipfs.lab.shelf.conic_subproblem import ConicSubproblem
 from mipfs.result.result import Result, Status, StopReason
 from tests import atom_cases, differential, strategies
 
-MANY = int(os.environ.get("MIPFS_MANY", "8"))
+MANY = int(os.environ.get("MIPFS_MANY", "6"))
 """Random problems of each kind; fifty were run by hand."""
 EXACT: list[tuple[str, dict[str, Any]]] = [
     ("gbd", {"master": "milp"}),
@@ -91,6 +91,7 @@ def same_relaxation(problem: Problem, driver: str, options: dict[str, Any]) -> R
     return published
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", some(MANY, 2))
 @pytest.mark.parametrize(("driver", "options"), EXACT)
 def test_exact_drivers_equal_enumeration(driver: str, options: dict[str, Any], seed: int) -> None:
@@ -113,17 +114,20 @@ def test_exact_drivers_on_cases_of_every_kind(driver: str, options: dict[str, An
     atom_cases.check(atom_cases.case(seed), tested, mipfs.solve)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 3))
 def test_kelley_by_clarabel_equals_the_default(seed: int) -> None:
     same_relaxation(pointwise(seed), "kelley", {"restricted": "conic"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 3))
 def test_kelley_by_simple_mkl_equals_the_default(seed: int) -> None:
     problem = pointwise(seed).replace(loss="squared-hinge", bias=False, lam=0.0)
     same_relaxation(problem, "kelley", {"restricted": "simple-mkl"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(MANY, 6))
 def test_two_layer_by_clarabel_equals_the_default(seed: int) -> None:
     same_relaxation(joint(seed), "two_layer", {"inner": "conic"})
@@ -145,6 +149,7 @@ def test_the_conic_subproblem_is_the_same_svm(loss: str, bias: bool) -> None:
         assert other.cut(sigma) <= one.value * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_groups_that_share_columns() -> None:
     r = np.random.default_rng(8)
     data = Instance.from_arrays(r.standard_normal((40, 8)), np.sign(r.standard_normal(40)))
@@ -282,6 +287,7 @@ def test_the_final_master_of_kelley_is_a_program_to_change() -> None:
         Result.from_json(result.to_json()).formulation()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("inner", ["saddle", "conic"])
 @pytest.mark.parametrize("seed", [0, 1, 4, 9])
 def test_the_final_master_of_two_layer_is_a_program_to_change(seed: int, inner: str) -> None:
@@ -319,6 +325,7 @@ def test_unknown_words_and_what_cannot_be_combined() -> None:
             mipfs.solve(tried, driver, **options)
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "r.json")
     words = ["solve", "fsp-m", "instances/wdbc.svm", "-p", "M=2", "-p", "C=0.01", "--scale", "standard", "-q"]

@@ -19,6 +19,7 @@ def reference(X: np.ndarray) -> float:
     return float(radius.value) ** 2
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_against_a_cone_program(seed: int, container: object) -> None:

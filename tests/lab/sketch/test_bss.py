@@ -75,6 +75,7 @@ def tied(V: np.ndarray, r: int, before: list[int], ours: int, theirs: int) -> bo
     return bool(off.min() < 1e-9)
 
 
+@pytest.mark.slow
 def test_the_sharp_bound_holds_on_200_matrices() -> None:
     """‖I − V'DD'V‖ ≤ 2q + q², V by NumPy: zero rows, repeated picks, r one above the rank among them."""
     repeated = just_above = with_zeros = 0

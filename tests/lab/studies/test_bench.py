@@ -391,6 +391,7 @@ def test_rows_and_penalties_are_left_out_for_every_method() -> None:
     assert [r["selected"] for r in found.records] == [r["selected"] for r in plain.records]
 
 
+@pytest.mark.slow
 def test_the_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     found = mipfs.bench(data(), ["rfe", "uniform", "cd-svm"], [2, 3], C=[1.0], folds=3)

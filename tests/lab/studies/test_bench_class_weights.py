@@ -32,6 +32,7 @@ def by_class() -> np.ndarray:
     return np.where(data().y > 0, 4.0, 0.5)
 
 
+@pytest.mark.slow
 def test_they_are_the_same_as_sample_weights_for_every_method() -> None:
     asked: dict[str, Any] = {"methods": METHODS, "M": [2], "C": [0.05, 1.0], "folds": 3, "inner": 2}
     found = mipfs.bench(data(), **asked, class_weight=WEIGHTS)
