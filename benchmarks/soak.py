@@ -161,7 +161,7 @@ def report(folder: Path) -> None:
     if charts:
         write(place / "memory.svg", *charts)
     limits = [run for run in runs if run["limit"]]
-    (place / "memory.md").write_text(REPORT.format(soaks=_soaks(soaks), limits=_limits(limits)))
+    (place / "memory.md").write_text(REPORT.format(soaks=_soaks(soaks), limits=_limits(limits), notes=_notes(runs)))
 
 
 REPORT = """# Memory over minutes, and under a limit
@@ -177,6 +177,8 @@ the first third; the peak is the most that the process ever held until its resul
 50 MB.
 
 {soaks}
+
+{notes}
 
 ![Resident memory over time](memory.svg)
 
@@ -201,6 +203,12 @@ def _soaks(runs: Iterable[dict[str, Any]]) -> str:
             f"{r['certificate']:.1f} | {r['checkpoint']:.1f} | {r['verified']} |"
         )
     return "\n".join(lines)
+
+
+def _notes(runs: Iterable[dict[str, Any]]) -> str:
+    """What whoever measured wrote into the file of a run."""
+    notes = [f"- {r['name']}, {r['store']}, {r['nodes']:,} nodes: {r['note']}." for r in runs if "note" in r]
+    return "\n".join(notes)
 
 
 def _limits(runs: Iterable[dict[str, Any]]) -> str:

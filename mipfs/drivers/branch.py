@@ -189,12 +189,15 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
     return []
 
 
-def _tidied(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
-    """The nodes that are out, renumbered where a proof that nobody wants was dropped."""
-    if not tree.is_littered:
-        return waiting
-    renumbered = tree.forget([node for node, _ in waiting])
-    return [(node, exploration.again(ticket, node)) for node, (_, ticket) in zip(renumbered, waiting, strict=True)]
+def _tidied(
+    tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
+) -> tuple[list[Node], list[tuple[Node, Any]]]:
+    """The nodes that are out, and with their tickets; renumbered where a proof that nobody wants was dropped."""
+    taken = [node for node, _ in waiting]
+    if tree.is_littered:
+        taken = tree.forget(taken)
+        waiting = [(node, exploration.again(ticket, node)) for node, (_, ticket) in zip(taken, waiting, strict=True)]
+    return taken, waiting
 
 
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
@@ -309,7 +312,7 @@ def search(run: Run) -> Steps:
             if not waiting:
                 beside.round()
             supports.reduce()
-            taken = [node for node, _ in (waiting := _tidied(tree, exploration, waiting))]
+            taken, waiting = _tidied(tree, exploration, waiting)
             _report(run, tree, min([tree.bound, *(node.bound for node in taken)]), anchors)
             yield partial(tree_state.saved, tree, earlier, taken)
         _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer

@@ -149,9 +149,9 @@ class Tree(TreeProof):
 
     def forget(self, taken: Sequence[Node]) -> list[Node]:
         """Keep of a proof that nobody wants what open nodes need; returns those that are being explored, renumbered."""
-        nodes = self.moved([*taken, *self.waiting])
-        self.waiting.change(nodes[len(taken) :])
-        return nodes[: len(taken)]
+        duals = self.moved([*(node.dual for node in taken), *self.waiting.duals()])
+        self.waiting.renumber(len(taken), duals[len(taken) :])
+        return [replace(node, place=k, dual=duals[k]) for k, node in enumerate(taken)]
 
     def push(self, node: Node) -> None:
         """Put a node among the open ones, by its bound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -177,11 +177,10 @@ class TreeProof:
         """Whether most of what is kept belongs to nodes that are done, and nobody wants a certificate."""
         return not self.run.options.certificate and self.n_bytes > LITTER * self._needed + LEAST_LITTER
 
-    def moved(self, nodes: Sequence[Node]) -> list[Node]:
-        """The open nodes in a proof that begins with them: of the one before it they take their dual vectors along."""
-        before = self.proof
-        used, place = np.unique([node.dual for node in nodes], return_inverse=True)
-        self.proof = anew(before, len(nodes), used.astype(np.int64))
+    def moved(self, duals: Sequence[int]) -> list[int]:
+        """Begin the proof anew with open nodes 0, 1, … and the dual vectors of each, which get new numbers."""
+        used, place = np.unique(np.array(duals, dtype=np.int64), return_inverse=True)
+        self.proof = anew(self.proof, len(duals), used)
         self._needed = self.n_bytes
         self.__dict__.pop("rays", None)
-        return [replace(node, place=k, dual=int(dual)) for k, (node, dual) in enumerate(zip(nodes, place, strict=True))]
+        return [int(k) for k in place.tolist()]

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from mipfs.plumbing.tape import Tape, let_go
 HEAD = struct.Struct("<ddqqqIIIIBB")
 """Of a node: intercept, ρ, place, dual vector, age, the numbers of atoms, atoms inside, weights and multipliers, and
 two truth values."""
+DUAL = 3
+"""Where in these numbers the dual vector is; the place is before it."""
 SIZE_BITS = 32
 """Of the number that says where in the file a node lies: its lower bits are the node's size."""
 LITTER, LEAST_LITTER = 2, 1 << 26
@@ -111,14 +113,20 @@ class Waiting:
         self._live -= 0 if self._tape is None else _size(entry)
         return node
 
-    def change(self, renew: Iterable[Node]) -> None:
-        """Put nodes in the places of those that wait, which have the same bounds, in the order of iteration."""
-        entries = sorted(self._heap, key=_by_bound)
-        tape, self._live = self._tape, 0
-        self._tape = None if tape is None else tape.beside()
-        self._heap = [
-            (bound, order, self._keep(packed(node))) for (bound, order, _), node in zip(entries, renew, strict=True)
-        ]
+    def duals(self) -> list[int]:
+        """The dual vectors of all, in the order of their bounds."""
+        return [HEAD.unpack_from(self._content(entry))[DUAL] for entry in sorted(self._heap, key=_by_bound)]
+
+    def renumber(self, first: int, duals: Sequence[int]) -> None:
+        """Give all, in that order, the places from `first` on and other dual vectors."""
+        entries, old = sorted(self._heap, key=_by_bound, reverse=True), self._tape
+        self._tape, self._live, self._heap = None if old is None else old.beside(), 0, []
+        for place, dual in enumerate(duals, first):
+            entry = entries.pop()  # so that no node is held twice
+            content = entry[2] if old is None else _read(old, entry)
+            head = list(HEAD.unpack_from(content))
+            head[DUAL - 1 : DUAL + 1] = place, dual
+            self._heap.append((*entry[:2], self._keep(HEAD.pack(*head) + content[HEAD.size :])))
 
     def arrays(self, taken: Sequence[Node] = ()) -> dict[str, npt.NDArray[Any]]:
         """All of them as arrays, those that are `taken` before the others."""
