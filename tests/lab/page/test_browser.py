@@ -125,6 +125,7 @@ def test_a_long_run_opens_within_a_second(chromium: Browser, pages: Path) -> Non
     assert min(chromium.open(pages / "long.html") for _ in range(3)) < 1.0
 
 
+@pytest.mark.slow
 def test_it_is_whole_without_scripts_and_on_paper(chromium: Browser, pages: Path) -> None:
     chromium.call("Emulation.setScriptExecutionDisabled", value=True)
     chromium.open(pages / "closed.html")
