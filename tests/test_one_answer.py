@@ -59,7 +59,7 @@ def formulations(path: Path, loss: str, bias: bool) -> dict[str, Any]:
     }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", False), ("hinge", True), ("logistic", True)])
 def test_one_budget_one_answer(loss: str, bias: bool, file: Path) -> None:
     ways = formulations(file, loss, bias)

@@ -148,7 +148,7 @@ def steep(place: Path, T: float, *, left: str = "") -> None:
     (place / "toy_loss.py").write_text(text)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("T", "is_compiled"), [(2.0, True), (2.0, False), (0.7, True)])
 def test_a_loss_of_another_slope(place: Path, monkeypatch: pytest.MonkeyPatch, T: float, is_compiled: bool) -> None:
     """Tℓ at C is ℓ at TC: exact by every driver, with a regulariser of its own and with weights; certified."""

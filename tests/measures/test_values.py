@@ -44,6 +44,7 @@ def test_fbeta_equals_scikit_learn(beta: float) -> None:
         assert value("fbeta", y, f, beta=beta) == pytest.approx(expected, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_at_k_is_the_precision_and_recall_of_the_k_first() -> None:
     for seed in range(60):
         y, f = draw(seed, seed % 2 == 0)

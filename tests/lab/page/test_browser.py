@@ -130,6 +130,7 @@ def test_a_long_run_is_a_page_of_few_elements(chromium: Browser, pages: Path) ->
     assert 0 < int(chromium.run(drawn)) < 500_000
 
 
+@pytest.mark.slow
 def test_it_is_whole_without_scripts_and_on_paper(chromium: Browser, pages: Path) -> None:
     chromium.call("Emulation.setScriptExecutionDisabled", value=True)
     chromium.open(pages / "closed.html")
