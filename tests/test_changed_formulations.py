@@ -148,6 +148,7 @@ PAIRS = [  # each a process: two for every formulation and every change, of whic
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_added_rows_hold_in_scip(name: str, kind: str) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
