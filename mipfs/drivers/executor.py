@@ -20,6 +20,7 @@ import numpy as np
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
 from mipfs.inner.node_solver import Found, Order, Packed, whole
+from mipfs.inner.rows_node import Ask
 from mipfs.plumbing.machine import at_work, cores
 from mipfs.proof.duals import DualStore
 
@@ -34,7 +35,7 @@ class Part:
 
     Attributes
     ----------
-    tree, nodes, cutoff : open nodes of the tree, and from where on those below them are pruned
+    tree, nodes, asks : open nodes of the tree, and what is asked of each, which does not depend on when it is explored
     executor, handle : who explores them, and what it calls them
     found : what was found below each node; None while nothing is here, or where the run had to stop before
     is_out : whether it is awaited
@@ -42,7 +43,7 @@ class Part:
 
     tree: Tree
     nodes: Sequence[Node]
-    cutoff: float
+    asks: Sequence[Ask]
     executor: Executor
     handle: Any = None
     found: Sequence[Found] | None = None
@@ -55,8 +56,8 @@ class Part:
         assert isinstance(duals, DualStore)
         used, place = np.unique([node.dual for node in self.nodes], return_inverse=True)
         orders = [
-            Order(node.states, node.warm, int(k), self.tree.asked(node, self.cutoff))
-            for node, k in zip(self.nodes, place, strict=True)
+            Order(node.states, node.warm, int(k), ask)
+            for node, k, ask in zip(self.nodes, place, self.asks, strict=True)
         ]
         return orders, duals.packed(used), None if deadline is None else max(0.0, deadline - time.monotonic())
 
@@ -126,7 +127,7 @@ class Threads(Executor):
 
     def submit(self, part: Part) -> Future[list[Found]]:
         """Explore a part in the next free thread."""
-        return self._pool.submit(part.tree.explore, part.nodes, part.tree.duals(part.nodes), part.cutoff)
+        return self._pool.submit(part.tree.explore, part.nodes, part.tree.duals(part.nodes), part.asks)
 
     def result(self, handle: Future[list[Found]], seconds: float) -> Sequence[Found] | None:
         """What was found below each node of a part, or None after `seconds`."""
@@ -178,7 +179,9 @@ class Exploration:
         """Hand out the nodes of a batch; a ticket for each."""
         self._out = [part for part in self._out if part.is_out]
         size = max(1, self._executor.part_size(self.tree, len(nodes)))
-        parts = [Part(self.tree, nodes[at : at + size], cutoff, self._executor) for at in range(0, len(nodes), size)]
+        asks = [self.tree.asked(node, cutoff) for node in nodes]
+        ranges = [slice(at, at + size) for at in range(0, len(nodes), size)]
+        parts = [Part(self.tree, nodes[one], asks[one], self._executor) for one in ranges]
         for part in parts:
             part.handle = self._executor.submit(part)
         self._out += parts

@@ -195,11 +195,9 @@ class Tree(TreeProof):
         sizes[alive] = node.warm.w
         return self.supports.has_ties_only(inside, free, node.bound, sizes)
 
-    def explore(self, nodes: Sequence[Node], duals: Sequence[Array], cutoff: float) -> list[Any]:
+    def explore(self, nodes: Sequence[Node], duals: Sequence[Array], asks: Sequence[Ask]) -> list[Any]:
         """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""
-        each = [
-            (node.states, node.warm, alpha, self.asked(node, cutoff)) for node, alpha in zip(nodes, duals, strict=True)
-        ]
+        each = [(node.states, node.warm, alpha, ask) for node, alpha, ask in zip(nodes, duals, asks, strict=True)]
         return list(self.relaxation.explore_all(each))
 
     def asked(self, node: Node, cutoff: float) -> Ask:
@@ -212,17 +210,19 @@ class Tree(TreeProof):
         """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
         if not math.isfinite(cutoff):
             return 0.0, -math.inf
-        return self.settings.clear, node.bound if self.is_far(node, cutoff) else -math.inf
+        return self.settings.clear, node.bound if cutoff - node.bound > self.settings.far * abs(cutoff) else -math.inf
 
     def level(self, node: Node, cutoff: float) -> float:
-        """Its subtree is explored up to this bound: a share of the way to the cutoff, all of it where that is near."""
+        """Its subtree is explored up to this bound: a share of the way to the cutoff, all of it where that is near.
+
+        In a large tree less is near: a limit may end it.
+        """
         if not math.isfinite(cutoff):
             return math.inf
-        return node.bound + self.settings.level * (cutoff - node.bound) if self.is_far(node, cutoff) else cutoff
-
-    def is_far(self, node: Node, cutoff: float) -> bool:
-        """Whether a bound is what a limit would leave, rather than one on the way to the end of a proof."""
-        return cutoff - node.bound > self.settings.far * abs(cutoff)
+        settings = self.settings
+        near = settings.far if self.n_nodes >= settings.large else settings.near
+        is_near = cutoff - node.bound <= near * abs(cutoff)
+        return cutoff if is_near else node.bound + settings.level * (cutoff - node.bound)
 
     def duals(self, nodes: Sequence[Node]) -> list[Array]:
         """The dual vectors that the nodes start from; siblings, which come together, share theirs."""

@@ -28,6 +28,8 @@ DUAL = 3
 """Where in these numbers the dual vector is; the place is before it."""
 SIZE_BITS = 32
 """Of the number that says where in the file a node lies: its lower bits are the node's size."""
+LOOSE = 4096
+"""So many nodes wait as they are: packing and unpacking one takes 70 µs, and most trees never hold more."""
 LITTER, LEAST_LITTER = 2, 1 << 26
 """The file is written anew once it is this multiple of what waits in it, and more bytes."""
 
@@ -44,8 +46,8 @@ def packed(node: Node) -> bytes:
     return b"".join((head, outside.data, inside.data, ids.data, values.data, node.y.data))
 
 
-def unpacked(content: bytes, bound: float) -> Node:
-    """A node of what `packed` made.
+def unpacked(content: bytes, bound: float, is_foreign: bool = False) -> Node:
+    """A node of what `packed` made; of what another process may have written, its atoms are looked at.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def unpacked(content: bytes, bound: float) -> Node:
     ids = np.frombuffer(content, np.int32, n_ids, next(starts))
     values = np.frombuffer(content, np.float32, n_ids, next(starts))
     y = np.frombuffer(content, np.float64, n_y, next(starts)).copy()  # kernels take no arrays that lie askew
-    if any(part.size and not 0 <= part.min() <= part.max() < count for part in (inside, ids)):
+    if is_foreign and any(part.size and not 0 <= part.min() <= part.max() < count for part in (inside, ids)):
         raise ValueError("a node of other atoms")
     states = OUTSIDE * np.unpackbits(outside, count=count).astype(np.int8)
     states[inside] = INSIDE
@@ -76,7 +78,7 @@ class Waiting:
 
     Parameters
     ----------
-    folder : Path, optional, where they lie in a file; without one they are in memory
+    folder : Path, optional, where they lie in a file; without one they are in memory, the first `LOOSE` as they are
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -104,7 +106,8 @@ class Waiting:
 
     def push(self, node: Node) -> None:
         """Put a node among them."""
-        heapq.heappush(self._heap, (node.bound, next(self._order), self._keep(packed(node))))
+        is_loose = self._tape is None and len(self._heap) < LOOSE
+        heapq.heappush(self._heap, (node.bound, next(self._order), node if is_loose else self._keep(packed(node))))
 
     def take(self) -> Node:
         """The one of least bound, which waits no more."""
@@ -123,7 +126,7 @@ class Waiting:
         self._tape, self._live, self._heap = None if old is None else old.beside(), 0, []
         for place, dual in enumerate(duals, first):
             entry = entries.pop()  # so that no node is held twice
-            content = entry[2] if old is None else _read(old, entry)
+            content = _content_of(entry[2]) if old is None else _read(old, entry)
             head = list(HEAD.unpack_from(content))
             head[DUAL - 1 : DUAL + 1] = place, dual
             self._heap.append((*entry[:2], self._keep(HEAD.pack(*head) + content[HEAD.size :])))
@@ -151,10 +154,10 @@ class Waiting:
         return tape.append(content) << SIZE_BITS | len(content)
 
     def _content(self, entry: tuple[float, int, Any]) -> bytes:
-        return bytes(entry[2]) if self._tape is None else _read(self._tape, entry)
+        return _content_of(entry[2]) if self._tape is None else _read(self._tape, entry)
 
     def _node(self, entry: tuple[float, int, Any]) -> Node:
-        return unpacked(self._content(entry), entry[0])
+        return entry[2] if isinstance(entry[2], Node) else unpacked(self._content(entry), entry[0])
 
     def tidy(self) -> None:
         """Write the file anew where most of it is of nodes that were taken."""
@@ -182,9 +185,14 @@ def of_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Iterator[Node]:
         raise ValueError("nodes of another size")
     at = 0
     for bound, size in zip(bounds.tolist(), sizes.tolist(), strict=True):
-        yield unpacked(content[at : at + size].tobytes(), bound)
+        yield unpacked(content[at : at + size].tobytes(), bound, is_foreign=True)
         at += size
     let_go(content)
+
+
+def _content_of(held: Node | bytes) -> bytes:
+    """The bytes of a node that waits in memory."""
+    return packed(held) if isinstance(held, Node) else held
 
 
 def _by_bound(entry: tuple[float, int, Any]) -> tuple[float, int]:

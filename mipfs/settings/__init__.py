@@ -114,10 +114,14 @@ class TreeSettings(Declared):
     """Nodes further below the cutoff than this share of it are far: their bound is what a limit leaves. They are left
     only once they rise above their parent's bound. At 0.1 sonar, M = 10, C = 1, leaves 8.8% open after 500,000 nodes,
     where 6.9% are left at this; trees that close take as long."""
+    near: Excess = 0.1
+    """In a small tree, subtrees below nodes within this share of the cutoff are explored at once, all the way."""
+    large: Natural = 50_000
+    """Nodes from which on a tree is large: only subtrees of nodes that are not far are explored all the way."""
     level: Part = 0.25
     """Share of the way from the bound of a far node to the cutoff up to which the subtree below it is explored at once.
-    All the way would leave half as much again open where a limit strikes (500×100, M = 52). Below nodes that are not
-    far it is all the way: what comes back to Python costs a seventh of the time of a proof."""
+    All the way would leave half as much again open where a limit strikes (500×100, M = 52). Below nodes that are near
+    it is all the way: what comes back to Python costs a seventh of the time of a proof."""
     roundings: Natural = 50
     """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
     rounding_every: Count = 50

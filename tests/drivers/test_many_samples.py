@@ -73,7 +73,7 @@ def test_dual_vectors_are_packed_alike_in_pieces(seed: int, top: float | None, m
     inside = values[~at_top]
     width = -(-int(inside.max(initial=0)).bit_length() // 8)
     packed = b"".join(int(one).to_bytes(width, "little") for one in inside)
-    assert bytes(store._bytes) == np.packbits(k != 0).tobytes() + np.packbits(at_top).tobytes() + packed
+    assert store._bytes.array().tobytes() == np.packbits(k != 0).tobytes() + np.packbits(at_top).tobytes() + packed
     np.testing.assert_array_equal(store.get(0)[0], k)
 
 

@@ -231,12 +231,12 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str) -> None:
     seen, together = list[Any](), list[int]()
     explore = Tree.explore
 
-    def compared(self: Tree, nodes: Any, duals: Any, cutoff: float) -> Any:
-        all_found = explore(self, nodes, duals, cutoff)
+    def compared(self: Tree, nodes: Any, duals: Any, asks: Any) -> Any:
+        all_found = explore(self, nodes, duals, asks)
         together.append(len(nodes))
         solver: NodeSolver = pickle.loads(pickle.dumps(self.solver()))
-        for node, found in zip(nodes, all_found, strict=True):  # there one by one, here together
-            order = Order(node.states, node.warm, 0, self.asked(node, cutoff))
+        for node, found, ask in zip(nodes, all_found, asks, strict=True):  # there one by one, here together
+            order = Order(node.states, node.warm, 0, ask)
             packed = self.proof.duals.packed(np.array([node.dual]))  # type: ignore[union-attr]
             (other,) = solver.explore([pickle.loads(pickle.dumps(order))], packed, 60.0)
             back = whole(pickle.loads(pickle.dumps(slim(other))))
