@@ -29,7 +29,7 @@ DUAL = 3
 SIZE_BITS = 32
 """Of the number that says where in the file a node lies: its lower bits are the node's size."""
 LOOSE = 4096
-"""So many nodes wait as they are: packing and unpacking one takes 70 µs, and most trees never hold more."""
+"""Nodes that wait unpacked at most: packing and unpacking one takes 70 µs, and most trees never hold more."""
 LITTER, LEAST_LITTER = 2, 1 << 26
 """The file is written anew once it is this multiple of what waits in it, and more bytes."""
 
