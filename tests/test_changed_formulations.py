@@ -162,6 +162,7 @@ def test_added_rows_hold_in_scip(name: str, kind: str) -> None:
     assert np.array_equal(np.flatnonzero(changed.sigma.value), data().columns_of(result.selected))
 
 
+@pytest.mark.slow
 def test_however_the_row_was_added() -> None:
     change = CHANGES["at most two"]
     ways: dict[str, Callable[[Formulation, list[Any]], Formulation]] = {
@@ -212,6 +213,7 @@ def test_a_program_that_grew_is_solved_by_cvxpy_too() -> None:
     assert grown == pytest.approx(load("boolean").declare(rows).cvxpy.solve(solver="CLARABEL"), rel=1e-6)  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_no_selection_satisfies_the_program() -> None:
     for make in FORMULATIONS.values():
         f = make()

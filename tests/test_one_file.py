@@ -639,6 +639,7 @@ def conflicting(seed: int = 0) -> Problem:
     return Problem(Instance.from_arrays(X, y), M=4, C=1.0).with_rows(A, -np.inf, 1.0)
 
 
+@pytest.mark.slow
 def test_a_family_of_cuts(place: Path, tmp_path: Path) -> None:
     problem = conflicting()
     strong = problem.strengthened(importlib.import_module("toy_cuts").cuts)
@@ -696,6 +697,7 @@ FORGED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", FORGED)
 def test_a_forged_derivation_is_refused(place: Path, how: str) -> None:
     problem = conflicting()

@@ -79,6 +79,7 @@ PLATFORM_ONLY = {
 }
 
 
+@pytest.mark.slow
 def test_the_whole_way_without_what_is_linux_alone(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.round(rng.standard_normal((30, 5)), 3)

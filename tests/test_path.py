@@ -251,7 +251,7 @@ def test_cross_validation_is_that_of_a_plain_loop() -> None:
     check(found.best, optimum(Problem(data, M=found.best.value, C=0.3)))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["f1", "roc-auc", "error"])
 def test_folds_of_a_measure_choose_by_it(measure: str) -> None:
     """By misclassification an imbalanced set would have another choice; the values are scikit-learn's."""

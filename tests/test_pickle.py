@@ -45,7 +45,7 @@ def problem(loss: str, rows: bool) -> Problem:
     return made.with_rows(np.ones((1, 6)), 1, 2) if rows else made
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize(("driver", "loss"), CARRIED)
 def test_a_problem_and_its_result_after_the_solve(driver: str, loss: str, rows: bool) -> None:
@@ -80,6 +80,7 @@ def test_problems_over_atoms(kind: str) -> None:
         assert copied(result).to_json() == result.to_json()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "params"),
     [

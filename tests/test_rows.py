@@ -121,6 +121,7 @@ def test_drivers_hold_rows_that_a_solver_drops_or_bends(
         assert result.objective == pytest.approx(min(values.values()), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_scip_gets_rows_that_it_can_carry() -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
     A = [[2e-9, 1e-9, 1e-9], [0, 0, 1]]

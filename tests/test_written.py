@@ -76,7 +76,7 @@ CONIC: dict[str, Callable[[str], Formulation]] = {
 }
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("name", CONIC)
@@ -149,7 +149,7 @@ def atoms(kind: str) -> Any:
     }[kind]()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("kind", ["features", "scaled", "groups", "tree"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])

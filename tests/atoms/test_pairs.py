@@ -50,7 +50,7 @@ def drawn(seed: int, largest: int) -> np.ndarray[Any, Any]:
     return np.asfortranarray(X)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [2, 3])
 def test_equals_brute_force(degree: int, few: Any) -> None:
     for seed in range(100 if degree == 2 else 30):

@@ -50,6 +50,7 @@ def test_nothing_correlates() -> None:
     assert ids.size == sizes.size == 0
 
 
+@pytest.mark.slow
 def test_two_python_threads_on_numbas_plainest_layer() -> None:
     """The workqueue layer, all there is where OpenMP is not, aborts the process when two kernels run at once."""
     import os

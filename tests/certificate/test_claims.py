@@ -152,6 +152,7 @@ def test_everything_that_predict_uses_is_compared_with_the_data() -> None:
 # --- near-optimal supports ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("options", [{"pool_gap": 0.8}, {"pool_size": 4}, {"pool_gap": 0.9, "pool_size": 3}])
 def test_a_complete_list_is_proven_and_a_shortened_one_is_not(driver: str, options: dict[str, Any]) -> None:
@@ -264,7 +265,7 @@ def test_the_rows_of_a_result_are_compared_with_those_given() -> None:
 # --- extra variables that are whole numbers ---------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize(("least", "most"), [(0, 3), (3, 3), (1, 1)])
 @pytest.mark.parametrize("end", [np.inf, 5.0])

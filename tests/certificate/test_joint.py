@@ -165,6 +165,7 @@ def test_certificates_bear_the_bound_and_agree_with_brute_force(name: str, given
             assert report.objective == pytest.approx(best, rel=3e-6)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("name", ["f1", "prbep", "roc-auc", "average-precision"])
 def test_files_are_enough(driver: str, name: str, tmp_path: Path) -> None:
@@ -305,6 +306,7 @@ def test_a_changed_dual_vector(tamper: Callable[[Arrays], None], reason: str, tm
     assert reason in report.reason, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -106,6 +106,7 @@ def test_the_certificate_of_the_json_is_found_under_its_second_name(tmp_path: Pa
     assert not second.exists()
 
 
+@pytest.mark.slow
 def test_whoever_reads_while_others_save_sees_pairs(tmp_path: Path) -> None:
     path, over, readings = tmp_path / "r.json", threading.Event(), 0
     solved(1.0).save(path)

@@ -22,7 +22,7 @@ def boxed(data: Instance, size: float) -> dict[str, tuple[float, float]]:
     return dict.fromkeys(data.feature_names, (-size, size))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize("seed", range(300, 312))
 def test_no_more_than_the_optimum_without_bounds(seed: int, driver: str) -> None:

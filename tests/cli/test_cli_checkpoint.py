@@ -117,6 +117,7 @@ def test_a_path_goes_on_by_its_own_command(
         assert len(refused.err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_resume_is_a_process_like_any_other(small: Path) -> None:
     folder = small.parent
     data = mipfs.read(small)

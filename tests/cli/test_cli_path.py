@@ -109,6 +109,7 @@ def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Pa
     assert walked["points"][1]["objective"] > walked["points"][0]["objective"] * (1 + 1e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -24,6 +24,7 @@ def table(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "table.csv", X, y, "y")
 
 
+@pytest.mark.slow
 def test_every_command_takes_a_point_of_a_path(cli: Cli, table: Path, tmp_path: Path) -> None:
     saved = tmp_path / "path.json"
     asked = ("path", table, "--label", "y", "--C", "0.1,1", "--M", "1:2", "--folds", "3")

@@ -82,6 +82,7 @@ def test_misleading_messages(cli: Cli, table: Path, tmp_path: Path) -> None:
         mipfs.read(frame, label="outcome")
 
 
+@pytest.mark.slow
 def test_what_monolithic_proves_is_no_negative_number(cli: Cli, table: Path, tmp_path: Path) -> None:
     saved = tmp_path / "r.json"
     solve = ("solve", "fsp-m", table, "--label", "outcome", "--M", "2", "--C", "1", "--driver", "monolithic")

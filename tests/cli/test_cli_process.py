@@ -111,6 +111,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_name_that_the_terminal_cannot_show_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("größe,label\n1,0\n-1,1\n", encoding="utf-8")
     done = run(
@@ -129,6 +130,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert "Usage: mipfs" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_a_library_prints_by_itself_is_not_in_the_json() -> None:
     """HiGHS has printed a line now and then, whatever its options say."""
     code = (

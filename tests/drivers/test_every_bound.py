@@ -108,6 +108,7 @@ def test_a_cut_over_a_cardinality_row(kind: str) -> None:
             check(value, *exact, times=12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_one_cut(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (None, 2):
@@ -190,6 +191,7 @@ def multipliers(one: Any, count: int) -> Array:
     return y * float(one.r.choice([1.0, max(1.0, float(one.cut.slopes.max()))]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide", "tiny")])
 def test_multipliers_of_rows(kind: str) -> None:
     for one in drawn(kind, 4, 3):

@@ -92,7 +92,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(23, 3)
+@pytest.mark.sampled(47, 3)
 @pytest.mark.parametrize(("kind", "loss", "bias", "M", "C"), CASES)
 def test_the_best_of_all(kind: str, loss: str, bias: bool, M: int, C: float) -> None:
     problem, values = drawn(kind, loss, bias, M, C)

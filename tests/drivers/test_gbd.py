@@ -120,6 +120,7 @@ def test_infeasible_rows_are_named() -> None:
     assert result.selected == ()
 
 
+@pytest.mark.slow
 def test_cuts_carry_over() -> None:
     data = draw(7, n=80, p=12)
     cold = solve(Problem(data, M=4, C=1.0), "gbd", gap=1e-6)

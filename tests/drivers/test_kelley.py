@@ -146,7 +146,7 @@ def check_trace(trace: tuple[Record, ...]) -> None:
         assert after.objective <= before.objective
 
 
-@pytest.mark.sampled(7, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool) -> None:
@@ -332,7 +332,7 @@ def test_groups_and_trees(loss: str, kind: str, scaling: str) -> None:
         assert set(result.selected) <= set(atoms.names)
 
 
-@pytest.mark.sampled(7, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", False), ("squared-hinge", True), ("logistic", True)])
 @pytest.mark.parametrize("rows", [False, True])
 def test_columns_of_very_different_norms_are_handed_over_to_a_method_that_no_scale_stops(

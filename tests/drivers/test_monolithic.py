@@ -64,6 +64,7 @@ def check(result: mipfs.Result, problem: Problem, optimum: tuple[float, tuple[in
     assert bounds == sorted(bounds)
 
 
+@pytest.mark.slow
 def test_fsp_m_with_weights() -> None:
     data = make(sample_weight=np.linspace(0.5, 2.0, 24))
     model = models.fsp_m(data, M=3, C=2.0)
@@ -84,6 +85,7 @@ def test_fsp_lambda_without_bias() -> None:
     )
 
 
+@pytest.mark.slow
 def test_rows_and_extra_variables_of_a_user() -> None:
     cost = dict(zip("abcdef", (3.0, 1.0, 4.0, 1.0, 5.0, 2.0), strict=True))
     data = make(seed=2, feature_names=list("abcdef"), rows=(Row("budget", cost, -np.inf, 9.0, "data.toml"),))
@@ -158,6 +160,7 @@ def test_an_interrupt_is_heard_within_a_second(hard: Problem) -> None:
     assert_feasible(result, hard)
 
 
+@pytest.mark.slow
 def test_a_callback_and_the_node_limit_stop_it(hard: Problem) -> None:
     result = mipfs.solve(hard, driver="monolithic", time_limit=30, callback=lambda record: True)
     assert result.stop_reason is StopReason.INTERRUPTED

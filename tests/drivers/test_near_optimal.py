@@ -118,7 +118,7 @@ def is_listed(result: Result, values: dict[Support, float], limit: float = np.in
     assert list(share.values()) == sorted(share.values(), reverse=True)
 
 
-@pytest.mark.sampled(11, 3)
+@pytest.mark.sampled(23, 3)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -86,6 +86,7 @@ def test_prices_of_either_sign_make_a_plain_node(seed: int, loss: str) -> None:
     assert added + outcome.bound == pytest.approx(value, abs=1e-5 * size)
 
 
+@pytest.mark.slow
 def test_a_step_of_the_prices_mends_most_of_what_they_lost() -> None:
     """From prices a fifth off the best, as a child inherits them; every bound holds on the way."""
     left = []

@@ -68,7 +68,7 @@ def enumerated(problem: Problem) -> float:
     return min(values, default=np.inf)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ATOMS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_equals_enumeration(loss: str, kind: str) -> None:

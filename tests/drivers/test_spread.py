@@ -90,7 +90,7 @@ def test_other_losses_and_limits(client: Any, loss: str, tmp_path: Path) -> None
     compare(there, here, tmp_path, client)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("B", [1, 3, 50, 4000])
 def test_the_best_columns_are_those_of_a_product(client: Any, B: int) -> None:
     """Against a dense product: ids, scores, and the bound on the others."""

@@ -206,6 +206,7 @@ def test_what_fails_on_a_worker_fails_here(client: Any, monkeypatch: pytest.Monk
         mipfs.solve(hard(), "branch", client=client)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_spread_is_refused(client: Any) -> None:
     problem = hard()
     with pytest.raises(UsageError, match=r"client = 'here' is no dask\.distributed\.Client"):

@@ -31,6 +31,7 @@ def model(method: str, **given: Any) -> mipfs.BaselineSelector:
     return mipfs.BaselineSelector(method, **{"M": 3, "C": 0.5, **given})
 
 
+@pytest.mark.sampled(3)
 @parametrize_with_checks([mipfs.BaselineSelector()])
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
@@ -64,6 +65,7 @@ def test_scikit_learn_conventions_of_every_method(estimator: Any, check: Callabl
     check(estimator)
 
 
+@pytest.mark.sampled(2)
 @each_method
 def test_it_is_the_baseline(method: str) -> None:
     fitted = model(method, scale="standard", seed=5).fit(X, Y)

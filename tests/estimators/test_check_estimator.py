@@ -33,7 +33,7 @@ AGAIN = [
 """The same classes with other parameters."""
 
 
-@pytest.mark.sampled(11, 2)
+@pytest.mark.sampled(23, 2)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -40,7 +40,7 @@ X, Y, BAGS = draw(1)
 NEW_X, NEW_Y, NEW_BAGS = draw(2)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @parametrize_with_checks([MILClassifier()])
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -150,6 +150,7 @@ HOSTILE: dict[str, Callable[[], tuple[Array, Array]]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_columns(name: str, loss: str) -> None:

@@ -134,6 +134,7 @@ def of_kernel(case: Case) -> tuple[float, Integers, Integers]:
     return found, np.flatnonzero(fixed == INSIDE), np.flatnonzero(fixed == OUTSIDE)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("use", [of_core, of_compiled, of_arrays, of_kernel])
 def test_a_node_and_what_it_fixes(use: Any, kind: str) -> None:

@@ -34,6 +34,7 @@ def check(violated: Violated, y: Array, f: Array, losses: Array, V: Array, D: fl
     assert violated.value == pytest.approx(violated.loss - float(v @ f), abs=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_equals_exhaustive_search(name: str, given: dict[str, Any]) -> None:
     sizes = {"roc-auc": (2, 3, 5, 6), "average-precision": (2, 4, 6)}.get(name, (2, 5, 7, 10))

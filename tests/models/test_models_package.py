@@ -32,7 +32,7 @@ def test_every_way_to_import_gives_something_to_call(code: str) -> None:
     subprocess.run([sys.executable, "-c", code + check], check=True, timeout=60)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BUILDS)
 def test_calling_a_formulation_builds_it(code: str) -> None:
     check = "; import mipfs; assert mipfs.problem_of(m).data is d"

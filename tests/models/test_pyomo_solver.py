@@ -163,6 +163,7 @@ def test_a_warm_start_from_the_values_of_the_model() -> None:
     assert again.incumbent_objective == pytest.approx(OPTIMUM, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_found_once_a_model_is_built_and_import_mipfs_stays_light() -> None:
     program = (
         "import sys, mipfs\n"

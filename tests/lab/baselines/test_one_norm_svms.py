@@ -46,7 +46,7 @@ def program(data: Instance, c: np.ndarray, r: np.ndarray, bias: bool) -> tuple[f
     return float(value), w.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("method", [onsvm, lpsvm])

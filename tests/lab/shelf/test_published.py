@@ -120,7 +120,7 @@ def test_kelley_by_clarabel_equals_the_default(seed: int) -> None:
     same_relaxation(pointwise(seed), "kelley", {"restricted": "conic"})
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(MANY, 3))
 def test_kelley_by_simple_mkl_equals_the_default(seed: int) -> None:
     problem = pointwise(seed).replace(loss="squared-hinge", bias=False, lam=0.0)
