@@ -14,7 +14,8 @@ from types import ModuleType
 import pytest
 
 import mipfs
-from mipfs.run.finish import packages
+from mipfs.plumbing import about
+from mipfs.run.finish import PACKAGES, packages
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -78,4 +79,6 @@ def test_the_version_is_one_number_everywhere() -> None:
 
 def test_a_result_states_the_version_of_the_code_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mipfs, "__version__", "9.8.7")  # what was installed before says something else
-    assert packages()["mipfs"] == "9.8.7"
+    asked = about.versions.__wrapped__(*PACKAGES)  # past what was kept
+    assert asked["mipfs"] == "9.8.7"
+    assert packages().keys() == asked.keys()
