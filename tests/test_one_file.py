@@ -459,7 +459,7 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         for rule in branching.RULES:
             found = mipfs.solve(asked, "branch", gap=1e-6, branching=rule, **options)
-            nodes[name, rule] = found.counters["nodes"]
+            nodes[name, rule] = found.counters["nodes"], found.counters["newton_steps"]
             assert found.status is mipfs.Status.OPTIMAL
             assert found.objective == pytest.approx(value, rel=1e-6)
             assert found.bound <= value * (1 + 1e-8)
