@@ -51,6 +51,7 @@ def test_kinds_that_fail_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # it compiles every kernel: 100 s on two cores, more beside another worker
 def test_after_compile_nothing_is_compiled(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     run = [sys.executable, "-m", "mipfs"]
