@@ -249,3 +249,14 @@ def test_large_arrays_are_mapped_and_lies_refused(tmp_path: Path, monkeypatch: p
     (tmp_path / "state").write_bytes(content[: at + 80] + b"\x01" + content[at + 81 :])
     with pytest.raises(mipfs.errors.DataError):
         State.load(tmp_path / "state")
+
+
+def test_an_array_in_fortrans_order_is_read_and_others_are_mapped(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    arrays = {"rows": r.normal(size=(400, 500)), "columns": np.asfortranarray(r.normal(size=(400, 500)))}
+    np.savez(tmp_path / "a.npz", **arrays)  # type: ignore[arg-type]
+    found = load_arrays(tmp_path / "a.npz", mapped=True)
+    assert list(found) == list(arrays)
+    assert [isinstance(array, np.memmap) for array in found.values()] == [True, False]
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -90,13 +91,11 @@ class Warm:
         rows, columns = np.nonzero(w)
         values, ids = w[rows, columns], columns.astype(np.int32)
         ends = np.searchsorted(rows, np.arange(w.shape[0] + 1)).tolist()
-        found = [cls.__new__(cls) for _ in range(w.shape[0])]
-        for t, (warm, of_b, of_rho) in enumerate(zip(found, b.tolist(), rho.tolist(), strict=True)):
-            own = slice(ends[t], ends[t + 1])
-            warm._ids, warm._values, warm._size = ids[own].copy(), values[own].copy(), w.shape[1]
-            warm.b = of_b
-            warm.rho = of_rho
-        return found
+        parts = [slice(first, end) for first, end in pairwise(ends)]
+        return [
+            cls.of(ids[own].copy(), values[own].copy(), w.shape[1], of_b, of_rho)
+            for own, of_b, of_rho in zip(parts, b.tolist(), rho.tolist(), strict=True)
+        ]
 
     @classmethod
     def of(cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float) -> Warm:

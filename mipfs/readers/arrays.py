@@ -68,7 +68,8 @@ def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = Fals
         source = opened(path) if content is None else nullcontext(io.BytesIO(content))
         with source as stream, zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
-            kept = {one.filename: _mapped(path, archive, one) for one in members if mapped and _is_mappable(one)}
+            large = [one for one in members if mapped and _is_mappable(one)]
+            kept = {one.filename: found for one in large if (found := _mapped(path, archive, one)) is not None}
             needed = sum(_checked(archive, member) for member in members if member.filename not in kept)
             if needed > memory():
                 raise DataError(
@@ -76,10 +77,10 @@ def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = Fals
                     "store what is needed, or use a larger machine",
                     path=path,
                 )
-            found = {
-                one.filename: kept[one.filename] if one.filename in kept else _read(archive, one) for one in members
+            return {
+                one.filename.removesuffix(".npy"): kept[one.filename] if one.filename in kept else _read(archive, one)
+                for one in members
             }
-            return {name.removesuffix(".npy"): array for name, array in found.items()}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None
@@ -89,11 +90,11 @@ def _is_mappable(member: zipfile.ZipInfo) -> bool:
     return member.compress_type == zipfile.ZIP_STORED and member.file_size >= MAPPED_BYTES
 
 
-def _mapped(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """A stored array as it lies in its file."""
+def _mapped(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any] | None:
+    """A stored array as it lies in its file; None of one in Fortran's order, which is read as any other."""
     shape, is_fortran, dtype, before = _header(archive, member)
     if is_fortran:
-        return _read(archive, member)
+        return None
     with path.open("rb") as stream:
         stream.seek(member.header_offset + LOCAL_LENGTHS_AT)
         lengths = stream.read(4)
