@@ -89,6 +89,11 @@ class Watch(threading.Thread):
         self.join()
 
 
+def case_of(name: str, store: str, limit: float | None) -> str:
+    """What the files of a run are called."""
+    return f"{name}-{store}" + ("" if limit is None else f"-{1000 * limit:.0f}MB")
+
+
 def one(folder: Path, name: str, store: str, seconds: float, limit: float | None) -> None:
     """One run in this process."""
     import mipfs
@@ -98,7 +103,7 @@ def one(folder: Path, name: str, store: str, seconds: float, limit: float | None
     problem = mipfs.Problem(sets.read(name), M=M, C=C)
     mipfs.solve(problem, threads=1, iteration_limit=2, time_limit=20)
     before = resident()
-    case = f"{name}-{store}" + ("" if limit is None else f"-{1000 * limit:.0f}MB")
+    case = case_of(name, store, limit)
     watch = Watch(folder / f"{case}.csv")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         options: dict[str, Any] = {} if store != "spilled" else {"checkpoint": Path(scratch) / "state"}
@@ -143,7 +148,7 @@ def report(folder: Path) -> None:
 
     runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     for run in runs:
-        case = f"{run['name']}-{run['store']}" + (f"-{1000 * run['limit']:.0f}MB" if run["limit"] else "")
+        case = case_of(run["name"], run["store"], run["limit"])
         with (folder / f"{case}.csv").open() as stream:
             run["curve"] = [[float(value) for value in line] for line in list(csv.reader(stream))[1:]]
     place = ROOT / "reports"
