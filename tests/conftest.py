@@ -32,8 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     All but every n-th case of a sampled test; an n without a common divisor with the numbers of values lets the sample
     go through all of them, not some again. With ``sampled(n, m)`` every m-th of the others is slow, the rest ``every``
-    as well. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as
-    well. A seed that was chosen, as one that once failed, is not one of many: those of a range alone are.
+    as well. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as well. A seed that was chosen, as
+    one that once failed, is not one of many: those of a range alone are.
     """
     tables: dict[str, list[Any]] = {}
     for item in items:
