@@ -6,12 +6,15 @@ They hold while a kernel is compiled, and what other packages compile is left as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 from numba.core import event, ir
+from numba.core.lowering import Lower
+from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import TargetConfig
 
 
@@ -40,12 +43,17 @@ def shortcuts() -> Iterator[None]:
       `branch`), by reading twenty properties of both.
     - The variables of a statement are collected some ten times, by looking at what none can be in.
     - Every lock that is taken, and every call of LLVM, is told to the timers of all functions that are being compiled.
+    - An argument's owners are counted up at its first line and down after its last, though its caller holds it all
+      along; for tuples of many arrays that is a tenth of the code, which LLVM then finds to be superfluous.
     """
     with (
         replaced(ir.Scope, __deepcopy__=lambda scope, _: scope),
+        replaced(ir.Loc, __deepcopy__=lambda place, _: place),
         replaced(TargetConfig, __eq__=_are_equal, __hash__=lambda config: _hash_of(config.__class__)),
         replaced(ir.Inst, _rec_list_vars=_variables),
         replaced(event, install_timer=lambda *_: nullcontext()),
+        replaced(NRTContext, get_meminfos=_owners),
+        replaced(Lower, lower_assign=_lower_assign, storevar=_storevar, delvar=_delvar, incref=_incref, decref=_decref),
     ):
         yield
 
@@ -85,3 +93,67 @@ def _variables(node: Any, value: Any) -> list[Any]:
         elif kind not in _WITHOUT:
             found.extend(_variables(node, one))
     return found
+
+
+_LOWER_ASSIGN, _STOREVAR, _DELVAR, _INCREF, _DECREF = (
+    Lower.lower_assign, Lower.storevar, Lower.delvar, Lower.incref, Lower.decref
+)  # fmt: skip
+
+
+def _lower_assign(lower: Any, kind: Any, statement: Any) -> Any:
+    return _uncounted(lower, statement.target.name, lambda: _LOWER_ASSIGN(lower, kind, statement))
+
+
+def _storevar(lower: Any, value: Any, name: str, argidx: int | None = None) -> None:
+    _uncounted(lower, name, lambda: _STOREVAR(lower, value, name, argidx))
+
+
+def _delvar(lower: Any, name: str) -> None:
+    _uncounted(lower, name, lambda: _DELVAR(lower, name))
+
+
+def _incref(lower: Any, kind: Any, value: Any) -> None:
+    if not getattr(lower, "is_uncounted", False):
+        _INCREF(lower, kind, value)
+
+
+def _decref(lower: Any, kind: Any, value: Any) -> None:
+    if not getattr(lower, "is_uncounted", False):
+        _DECREF(lower, kind, value)
+
+
+def _uncounted(lower: Any, name: str, do: Callable[[], Any]) -> Any:
+    """What numba does with a variable, without counting its owners where it is borrowed."""
+    if not hasattr(lower, "borrowed"):
+        lower.borrowed = _borrowed(lower.blocks)
+    lower.is_uncounted = name in lower.borrowed
+    try:
+        return do()
+    finally:
+        lower.is_uncounted = False
+
+
+def _borrowed(blocks: dict[int, Any]) -> set[str]:
+    """Variables that are an argument, or a copy of one, wherever they are set; none that is given back."""
+    assigned = [one for block in blocks.values() for one in block.find_insts(ir.Assign)]
+    times = Counter(one.target.name for one in assigned)
+    given_back = {one.value.name for block in blocks.values() for one in block.find_insts(ir.Return)}
+    once = [one for one in assigned if times[one.target.name] == 1 and one.target.name not in given_back]
+    found = {one.target.name for one in once if isinstance(one.value, ir.Arg)}
+    copies = [one for one in once if isinstance(one.value, ir.Var)]
+    while more := {one.target.name for one in copies if one.value.name in found} - found:
+        found |= more
+    return found
+
+
+_OWNERS = NRTContext.get_meminfos
+
+
+def _owners(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """The owners of what a value consists of; nothing is looked at for a type that has none."""
+    return list(_OWNERS(context, builder, kind, value)) if _is_owned(context._context.data_model_manager, kind) else []
+
+
+@cache
+def _is_owned(models: Any, kind: Any) -> bool:
+    return bool(models[kind].contains_nrt_meminfo())

@@ -2,7 +2,7 @@
 
 The process that answers then loads machine code, and neither its time nor its memory goes into compiling. Where no code
 can be kept, or a process beside fails, it compiles what is missing itself. Nothing is left running: a process beside
-ends when its work is done, when it is told to, or when its parent is gone.
+does one list of kernels after another, and ends when none is left, when it is told to, or when its parent is gone.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, cast
+from queue import SimpleQueue
+from typing import IO, Any, cast
 
 from numba.core import event
 
@@ -31,6 +33,8 @@ FUNCTIONS = 65
 """Functions that a list of jobs compiles, about: what a bar is drawn against."""
 GARBAGE = 3000
 """New objects of a process beside after which Python looks for garbage."""
+FUNCTION, LIST = b".", b"\n"
+"""What a process beside writes when a function is compiled, and when a list of jobs is done."""
 CHILD = "import sys; sys.path[:] = {path!r}; from mipfs.run.beside import work; work()"
 
 Job = tuple[str, str, tuple[Any, ...]]
@@ -74,64 +78,94 @@ def compile_beside(
     progress: Progress | None = None,
     on_end: Callable[[int, int], None] = lambda _list, _code: None,
 ) -> None:
-    """Do every list of jobs in a process of its own, as many at a time as there are cores, and wait for all.
+    """Do every list of jobs in another process, in as many as there are cores, and wait for all.
 
     Where a job has no name that another process can import, or no process can be started, this one is left to do them.
-    `on_end` is told the number of a list that has ended, and the exit code of its process.
+    `on_end` is told the number of a list that has ended, and 0 or the exit code of the process that it ended.
     """
     progress = Progress() if progress is None else progress
-    running: dict[int, subprocess.Popen[bytes]] = {}
+    workers: list[_Worker] = []
     try:
         waiting = dict(enumerate([pickle.dumps(list(jobs)) for jobs in lists]))
     except (pickle.PicklingError, AttributeError, TypeError):
         return
     try:
-        while (waiting or running) and not must_stop():
-            while waiting and len(running) < cores():
+        while (waiting or any(worker.at is not None for worker in workers)) and not must_stop():
+            idle = [worker for worker in workers if worker.at is None]
+            while waiting and (idle or len(workers) < cores()):
+                if not idle:
+                    idle.append(_Worker(progress))
+                    workers.append(idle[0])
                 k = next(iter(waiting))
-                running[k] = _started(waiting.pop(k), progress)
+                idle.pop().begin(k, waiting.pop(k))
             time.sleep(POLL_SECONDS)
-            for k in [k for k, process in running.items() if _has_ended(process)]:
-                on_end(k, running.pop(k).returncode)
+            for worker in workers:
+                worker.tell(on_end)
+            workers = [worker for worker in workers if worker.is_alive]
     except OSError:
         return
     finally:
-        for process in running.values():
-            process.kill()
-            process.wait()
-            _has_ended(process)
+        for worker in workers:
+            worker.end()
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has ended; its input is closed then."""
-    ended = process.poll() is not None
-    if ended and process.stdin is not None:
-        process.stdin.close()
-    return ended
+class _Worker:
+    """A process that does one list of jobs after another; its standard input stays open as long as this process lives.
 
+    It writes `FUNCTION` for every function that it has compiled, and `LIST` for every list that is done.
 
-def _started(jobs: bytes, progress: Progress) -> subprocess.Popen[bytes]:
-    """A process that does some pickled jobs; its standard input stays open as long as this process lives.
-
-    It writes a byte for every function that it has compiled.
+    Attributes
+    ----------
+    at : int or None, the number of the list that it does
+    is_alive : bool
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", CHILD.format(path=sys.path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
-    told = process.stdout
 
-    def count() -> None:
-        with told:
-            while told.read(1):
-                progress.functions += 1
+    def __init__(self, progress: Progress) -> None:
+        self.at: int | None = None
+        self.is_alive = True
+        self._done = threading.Event()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", CHILD.format(path=sys.path)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        threading.Thread(target=self._hear, args=(progress,), daemon=True).start()
 
-    threading.Thread(target=count, daemon=True).start()
-    process.stdin.write(jobs)
-    process.stdin.flush()
-    return process
+    def _hear(self, progress: Progress) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as told:
+            while said := told.read(1):
+                if said == LIST:
+                    self._done.set()
+                else:
+                    progress.functions += 1
+
+    def begin(self, k: int, jobs: bytes) -> None:
+        """Hand over pickled jobs, list `k`."""
+        assert self._process.stdin is not None
+        self.at = k
+        self._done.clear()
+        self._process.stdin.write(jobs)
+        self._process.stdin.flush()
+
+    def tell(self, on_end: Callable[[int, int], None]) -> None:
+        """Tell of the list that has ended, if it has."""
+        if self.at is None:
+            return
+        code = self._process.poll()
+        if not self._done.is_set() and code is None:
+            return
+        k, self.at = self.at, None
+        self.is_alive = code is None
+        if not self.is_alive:
+            self.end()
+        on_end(k, 0 if self._done.is_set() else cast(int, code))
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        with suppress(OSError):
+            cast(IO[bytes], self._process.stdin).close()
 
 
 def is_beside() -> bool:
@@ -144,23 +178,28 @@ class _Beside:
 
 
 def work() -> None:
-    """Do the jobs that come by standard input, and tell of every function; end when it is closed."""
+    """Do the lists of jobs that come by standard input, and tell of every function; end when it is closed."""
     _Beside.here = True
     gc.freeze()  # what was imported stays; the compiler's own data are looked through less often, a tenth of its time
     gc.set_threshold(GARBAGE)
     told = os.dup(1)
     os.dup2(2, 1)
-    jobs: list[Job] = pickle.load(sys.stdin.buffer)
+    lists: SimpleQueue[list[Job]] = SimpleQueue()
 
-    def watch() -> None:
-        while os.read(0, 1):  # not through the buffer, whose lock Python wants at its end
-            pass
-        os._exit(1)
+    def listen() -> None:
+        try:
+            with open(0, "rb", closefd=False) as given:  # not sys.stdin's buffer, whose lock Python wants at its end
+                while given.peek(1):
+                    lists.put(pickle.load(given))
+        finally:
+            os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=listen, daemon=True).start()
     cast(Any, event).register("numba:compile", _Teller(told))
-    for module, name, given in jobs:
-        getattr(import_module(module), name)(*given)
+    while True:
+        for module, name, given in lists.get():
+            getattr(import_module(module), name)(*given)
+        os.write(told, LIST)
 
 
 class _Teller(event.Listener):
@@ -174,4 +213,4 @@ class _Teller(event.Listener):
 
     def on_end(self, event: Any) -> None:
         """One more."""
-        os.write(self._to, b".")
+        os.write(self._to, FUNCTION)
