@@ -125,6 +125,8 @@ def _say_which(label: str, names: Sequence[str]) -> str:
         hint = " (the first line must hold the names of the columns)"
     if len(names) == 1 and len(names[0].split()) > 1:
         hint = " (columns are separated by commas, semicolons, tabs or bars, not by blanks)"
+    elif len(names) == 1 and label in names[0]:
+        hint = " (the whole line is read as one column: columns are separated by commas, semicolons, tabs or bars)"
     return f"say which column holds the labels by --label NAME, label='NAME' in Python{hint}: there are {shown}"
 
 
