@@ -186,7 +186,10 @@ def test_a_constant_card_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixt
     result = mipfs.solve(mipfs.Problem(data, M=1, C=1.0))
     card = mipfs.scorecard(result, data, bins=2)
     assert card.always == -1
-    assert "constant: every sample is called -1; to try: solve with -p class_weight=balanced; other --bins, or none" in card.summary()
+    assert (
+        "constant: every sample is called -1; to try: solve with -p class_weight=balanced; other --bins, or none"
+        in card.summary()
+    )
     assert "everybody is -1" in card.summary()
     file = tmp_path / "card.json"
     card.save(file)
