@@ -25,7 +25,9 @@ def blocks(card: Scorecard) -> list[Block]:
         Table(("feature", "condition", "points"), rows, title="Scorecard", left=2),
         Line(f"\nadd the points up: {_rule(card, positive, negative)}"),
         *([Pairs([("scorecard", Alarm(constant))])] if (constant := constant_words(card)) else []),
-        Table(("total", "decision", "samples", f"are {positive}"), _rates(card), title="Totals in these data", left=2),
+        Table(
+            ("total", "decision", "samples", f"labelled {positive}"), _rates(card), title="Totals in these data", left=2
+        ),
         Line(""),
         Pairs(_numbers(card)),
         Line(f"\n{words(card)}"),
