@@ -181,8 +181,10 @@ def test_a_rare_class_is_found_by_default(tmp_path: Path, capsys: pytest.Capture
         capsys.readouterr()
         assert main(["evaluate", saved, table, "--json", "-", "--quiet"]) == 0
         assert json.loads(capsys.readouterr().out)["f1"] > 0.5
-    assert main([*solve, "-p", "bias=false", "--driver", "branch"]) == 0
+    assert main([*solve, "-p", "bias=false", "--driver", "branch", "--json", saved]) == 0
     said = capsys.readouterr().out
+    assert main(["verify", saved, table]) == 0
+    assert "constant: every sample is called 0" in capsys.readouterr().out
     assert "0 of 8 features" in said
     assert "constant: every sample is called 0; to try: an intercept (without bias=false) or a larger C" in said
     model = MeasureClassifier("f1", M=3, C=1000.0, driver="branch").fit(X, y)

@@ -53,9 +53,10 @@ def verify_classes(
         complain(f"{result_file}: rejected: {bad[0][0]}: {bad[0][1].reason}")
         return REJECTED
     if json != "-" and not quiet:
-        for name, one in zip(names, reports, strict=True):
+        results = found.proofs if name is None else (found.named(name),)
+        for name, one, result in zip(names, reports, results, strict=True):
             say(f"{name}:")
-            show_report(one)
+            show_report(one, result)
             say("")
     return 0
 

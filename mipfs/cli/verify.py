@@ -105,7 +105,7 @@ def verify(
         complain(f"{result_file}: rejected: {report.reason}")
         return REJECTED
     if json != "-" and not quiet:
-        show_report(report)
+        show_report(report, result)
     return 0
 
 
@@ -182,10 +182,11 @@ def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: 
     return declared if rows is None else declared.stack(rows)
 
 
-def show_report(report: Report) -> None:
+def show_report(report: Report, result: Result) -> None:
     """Print the problem that was checked, what is proven of it, and what was not checked."""
     from mipfs.cli.text import Alarm, number, percent, show_pairs
     from mipfs.report.numbers import many
+    from mipfs.result.advice import constant_words
 
     leaves = many(report.n_leaves, "leaf", "leaves")
     duals = many(report.n_duals, "dual vector", "dual vectors")
@@ -201,6 +202,7 @@ def show_report(report: Report) -> None:
         ("objective", f"{number(report.objective)}  (recomputed)"),
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
+        *([("classifier", Alarm(constant))] if (constant := constant_words(result)) else []),
         *([("without bounds", _without(report))] if report.bound_without_box > -math.inf else []),
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),

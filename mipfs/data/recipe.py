@@ -56,7 +56,8 @@ class Recipe:
 
         Parameters
         ----------
-        drop, use : sequence of str, or one of them
+        drop : sequence of str, or one of them; columns that are left out
+        use : sequence of str, or one of them; columns that alone are features
         impute : str, or mapping of str to str
         types : mapping of str to str
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import DataError, DataWarning, UsageError
-from mipfs.readers.columns import tells_rows_apart
+from mipfs.readers.columns import hardly_categories
 from mipfs.readers.frames import FRAME, as_words, column_values, is_frame
 
 Words = dict[str, tuple[str, ...]]
@@ -36,7 +36,7 @@ def learned(X: Any) -> Words | None:
         if values.dtype.kind == "f":
             continue
         words = tuple(str(word) for word in np.unique(values))
-        if tells_rows_apart(len(words), len(X)):
+        if hardly_categories(words, len(X)):
             warnings.warn(
                 f"{FRAME}: column {name!r} holds {len(words)} different words in {len(X)} rows, such as {words[0]!r}, "
                 "as IDs and dates do, and is left out; drop it, or make numbers of it",

@@ -80,8 +80,10 @@ def read(
     words : sequence of str, optional
         Columns of words that are features although they differ in most rows, as IDs do, which are left out otherwise;
         default: ``[data] words`` of the .toml.
-    drop, use : sequence of str, optional
-        Columns of a table that are left out, or that alone are features; default: those of ``[data]`` of the .toml.
+    drop : sequence of str, optional
+        Columns of a table that are left out. Default: ``[data] drop`` of the .toml.
+    use : sequence of str, optional
+        Columns of a table that alone are features, all others being left out. Default: ``[data] use`` of the .toml.
     impute : {"median", "most frequent", "level"}, or mapping of a column, or "*" for the others, to one; optional
         What missing values of a table become: the median of a column of numbers (of one of words the most frequent
         word), the most frequent value, or, of words, a level of their own, ``missing``, and of numbers the median with

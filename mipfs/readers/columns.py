@@ -17,7 +17,7 @@ from mipfs.data.matrix import compact
 from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
-from mipfs.readers.typed import remedy
+from mipfs.readers.typed import looks_like, remedy
 
 LABEL = "label"
 BAG = "bag"
@@ -87,7 +87,7 @@ def to_table(
             blocks.append(sparse.csc_array(values.astype(np.float64)[:, None]))
             continue
         words, codes = np.unique(values, return_inverse=True)
-        if not tells_rows_apart(len(words), len(values)):
+        if not hardly_categories(words.tolist(), len(values)):
             _warn_of_many(name, values, words, path)
         groups[name] = tuple(f"{name}={word}" for word in words)
         features += groups[name]
@@ -125,6 +125,8 @@ def _say_which(label: str, names: Sequence[str]) -> str:
         hint = " (the first line must hold the names of the columns)"
     if len(names) == 1 and len(names[0].split()) > 1:
         hint = " (columns are separated by commas, semicolons, tabs or bars, not by blanks)"
+    elif len(names) == 1 and label in names[0]:
+        hint = " (the whole line is read as one column: columns are separated by commas, semicolons, tabs or bars)"
     return f"say which column holds the labels by --label NAME, label='NAME' in Python{hint}: there are {shown}"
 
 
@@ -140,6 +142,11 @@ def tells_rows_apart(words: int, rows: int) -> bool:
     """Whether a column of words is hardly one of categories: its words are different in most rows, or many and rare."""
     differs = words > MOST_WORDS and rows < 2 * words
     return differs or (words > MANY_WORDS and rows < ROWS_A_WORD * words)
+
+
+def hardly_categories(words: Sequence[str], rows: int) -> bool:
+    """Whether a column is left out unless it is named: its words tell rows apart, or many say numbers (12.5%)."""
+    return tells_rows_apart(len(words), rows) or (len(words) > MOST_WORDS and looks_like(words) is not None)
 
 
 def without_ids(
@@ -184,19 +191,26 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
         if name not in groups:
             there = ", ".join(map(repr, [*groups][:MOST_NAMED])) or "none"
             raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
-    found = [one for one in groups if one not in keep and tells_rows_apart(len(groups[one]), n)]
+    words_of = {one: [word[len(one) + 1 :] for word in groups[one]] for one in groups}
+    found = [one for one in groups if one not in keep and hardly_categories(words_of[one], n)]
     for one in found:
-        words = [word[len(one) + 1 :] for word in groups[one]]
+        words = words_of[one]
         names = n >= 2 * len(words)  # each is met in several rows
-        cure = remedy(one, words) or ("" if names else _ORDINARY)
+        typed = remedy(one, words)
+        cure = typed or ("" if names else _ORDINARY)
+        kind = "numbers with a sign" if typed else "names" if names else "IDs and dates"
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0])!r}, as {'names' if names else 'IDs and dates'} do, and is left out; "
+            f"{_example(words[0])!r}, as {kind} do, and is left out; "
             f"{f'{cure}, or ' if cure else ''}name it under [data] words in the .toml beside the data "
             f"(--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it (drop=[{one!r}])",
             DataWarning,
             stacklevel=4,
         )
+    kinds = {one: kind for one in found if (kind := looks_like(words_of[one])) is not None}
+    if len(kinds) > 1:
+        every = ",".join(f"{one}={kind}" for one, kind in kinds.items())
+        warnings.warn(f'{path}: all at once: --types "{every}"', DataWarning, stacklevel=4)
     return found
 
 

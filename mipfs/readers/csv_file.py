@@ -17,7 +17,6 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
@@ -253,7 +252,7 @@ def _prepared(
             what = "write the dates in one way" if kind.startswith("date") else "correct the cell"
             return DataError(
                 f"column {name!r} is {cells[i]!r}, which is no {kind}",
-                f"{what}, or give it another type: {', '.join(TYPES)}",
+                f"{what}, or {typed.instead(name, cells, kind)}",
                 path=path,
                 line=lines[i],
             )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
@@ -144,7 +143,7 @@ def _typed(series: Any, name: str, kind: str, gaps: bool) -> Column:
     def refuse(i: int) -> DataError:
         return DataError(
             f"column {name!r} is {cells[i]!r} at {place_of(series.index, i)}, which is no {kind}",
-            f"correct the cell, or give it another type: {', '.join(TYPES)}",
+            f"correct the cell, or {typed.instead(name, cells, kind)}",
             path=FRAME,
         )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.recipe import TYPES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import typed
 from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, to_table
@@ -166,6 +165,6 @@ def _typed(name: str, values: Any, kind: str, path: Path, gaps: bool) -> Column:
 
     def refuse(i: int) -> DataError:
         message = f"column {name!r} is {cells[i]!r} in row {i + 1}, which is no {kind}"
-        return DataError(message, f"correct it, or give it another type: {', '.join(TYPES)}", path=path)
+        return DataError(message, f"correct it, or {typed.instead(name, cells, kind)}", path=path)
 
     return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)

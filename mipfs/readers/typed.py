@@ -138,6 +138,14 @@ def remedy(name: str, cells: Iterable[str]) -> str:
     return f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
 
 
+def instead(name: str, cells: Iterable[Any], kind: str) -> str:
+    """What to do where a cell is not of the type that was given: the type that most cells are of, or all there are."""
+    texts = [str(cell) for cell in cells if cell is not None]
+    if looks_like(texts) in (None, kind):
+        return f"give it another type: {', '.join(TYPES)}"
+    return remedy(name, texts)
+
+
 def looks_like(cells: Sequence[str]) -> str | None:
     """The kind that most of the cells are of, where they are no plain numbers."""
     texts = [cell.strip() for cell in list(dict.fromkeys(cells))[:200] if cell.strip()]

@@ -146,7 +146,8 @@ class Reported(ABC):
 
 def _marked(value: str) -> str:
     """A value as HTML."""
-    return f'<span style="color: #b00020">{escaped(value)}</span>' if isinstance(value, Alarm) else escaped(value)
+    said = escaped(value)
+    return f'<span style="color: var(--bad, #b00020)">{said}</span>' if isinstance(value, Alarm) else said
 
 
 def _html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) -> str:

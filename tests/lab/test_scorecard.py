@@ -177,6 +177,26 @@ def test_command(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out)["bound"] >= 0.0
 
 
+def test_a_constant_card_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a rare class: the best card may give everybody one label, whatever the solver's scale makes the threshold."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
+    data = mipfs.Instance.from_arrays(X, y, scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=1, C=1.0))
+    card = mipfs.scorecard(result, data, bins=2)
+    assert card.always == -1
+    assert (
+        "constant: every sample is called -1; to try: solve with -p class_weight=balanced; other --bins, or none"
+        in card.summary()
+    )
+    assert "everybody is -1" in card.summary()
+    file = tmp_path / "card.json"
+    card.save(file)
+    assert mipfs.read_scorecard(file).summary() == card.summary()
+    assert card.lead().startswith("Constant: ")
+
+
 def test_bad_input(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result, data = map(str, card_of)
     other = tmp_path / "other.csv"

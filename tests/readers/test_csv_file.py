@@ -238,6 +238,24 @@ def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):
         mipfs.read(alone)
 
 
+def test_many_numbers_with_a_sign_are_no_categories(tmp_path):
+    """80 percentages in 800 rows: each is met ten times, and would be a feature of its own."""
+    rows = "".join(f"{i * i},{i % 80} %,{i % 4 * 10}%,{i % 2}\n" for i in range(800))
+    path = write(tmp_path, "x,used,rate,label\n" + rows)
+    with pytest.warns(DataWarning, match='80 different words.* as numbers with a sign do.*--types "used=percent"'):
+        data = mipfs.read(path, scale="none")
+    assert data.left_out == ("used",)
+    assert data.n_features == 5
+    assert mipfs.read(path, scale="none", types={"used": "percent"}).n_features == 6
+    assert mipfs.read(path, scale="none", words="used").n_features == 85
+    both = write(
+        tmp_path,
+        "x,used,day,label\n" + "".join(f"{i},{i % 80} %,2026-01-{i % 28 + 1:02},{i % 2}\n" for i in range(800)),
+    )
+    with pytest.warns(DataWarning, match='all at once: --types "used=percent,day=date"'):
+        mipfs.read(both, scale="none")
+
+
 def test_many_rare_words_are_names_and_left_out(tmp_path):
     """377 employers in 1,200 rows; the 50 states in 300 rows, and 21 words, stay."""
     rows = "".join(f"{i * i},E{i * 7 % 377},S{i % 50},{i % 2}\n" for i in range(1200))

@@ -302,3 +302,12 @@ def test_recipes_are_the_same_after_json():
     assert Recipe.of_document(recipe.document()) == recipe
     assert recipe.how("z") == "most frequent"
     assert not Recipe()
+
+
+def test_the_type_that_the_cells_are_of_is_named(tmp_path):
+    rows = "".join(f'"{1 + i % 9}.{200 + i},5{i % 10} €",{i},{i % 2}\n' for i in range(40))
+    path = written(tmp_path, "income,x,label\n" + rows)
+    with pytest.raises(DataError, match=r"which is no currency; .*or say --types \"income=currency decimal comma\""):
+        mipfs.read(path, scale="none", types={"income": "currency"})
+    with pytest.raises(DataError, match=r"or say --types \"income=currency decimal comma\""):
+        mipfs.read(pd.read_csv(path), label="label", scale="none", types={"income": "currency"})

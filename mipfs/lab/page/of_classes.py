@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mipfs.lab.classes import OneVsRest
@@ -13,6 +14,7 @@ from mipfs.lab.classes.judged import SHARES
 from mipfs.lab.classes.shown import classes_table, weights_table
 from mipfs.lab.page.parts import Card, cards, chart_card, code, lines, status_pill, tiles
 from mipfs.lab.page.reproduce import facts
+from mipfs.proof.pair import sidecar_of
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text
@@ -110,6 +112,8 @@ def _proof(found: OneVsRest) -> Card:
     first = found.proofs[0].certificate
     if found.together is None and first is not None:
         behind = f"one a class, in {escaped(str(first['file']))}; <code>mipfs verify</code> checks them."
+    elif first is None and found.file is not None:
+        behind = f"in {escaped(sidecar_of(Path(found.file)).name)}; <code>mipfs verify</code> checks it."
     else:
         behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(found.proofs[0])))
     each = "" if found.together is not None else f'<div class="scroll">{classes_table(found).html()}</div>'

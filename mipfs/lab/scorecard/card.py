@@ -140,6 +140,12 @@ class Scorecard(Reported):
             return float(self.stated["roc_auc"])
         return float(measure_value("roc-auc", self.truth, self.totals_in_training))
 
+    @property
+    def always(self) -> Any | None:
+        """The label that all of the training data are given; None where the card tells them apart."""
+        decisions = {row["decision"] for row in self.rates()}
+        return decisions.pop() if len(decisions) == 1 else None
+
     def rates(self) -> list[dict[str, Any]]:
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
         if self.stated is not None:

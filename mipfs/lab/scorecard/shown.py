@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Status
 from mipfs.result.summary import BECAUSE
@@ -24,7 +24,10 @@ def blocks(card: Scorecard) -> list[Block]:
     found: list[Block] = [
         Table(("feature", "condition", "points"), rows, title="Scorecard", left=2),
         Line(f"\nadd the points up: {_rule(card, positive, negative)}"),
-        Table(("total", "decision", "samples", f"are {positive}"), _rates(card), title="Totals in these data", left=2),
+        *([Pairs([("scorecard", Alarm(constant))])] if (constant := constant_words(card)) else []),
+        Table(
+            ("total", "decision", "samples", f"labelled {positive}"), _rates(card), title="Totals in these data", left=2
+        ),
         Line(""),
         Pairs(_numbers(card)),
         Line(f"\n{words(card)}"),
@@ -34,10 +37,21 @@ def blocks(card: Scorecard) -> list[Block]:
     return found
 
 
+def constant_words(card: Scorecard) -> str:
+    """That a card gives all of the training data one label, and what to try; "" where it tells them apart."""
+    if card.always is None:
+        return ""
+    ways = ["solve with -p class_weight=balanced"] if not card.result.params.get("class_weight") else []
+    ways.append("other --bins, or none" if any(column.kind == "threshold" for column in card.columns) else "--bins 4")
+    return f"constant: every sample is called {card.always}; to try: {'; '.join(ways)}"
+
+
 def lead(card: Scorecard) -> str:
     """How the card is used, and what is proven, in two sentences."""
     positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
     proven = words(card)
+    if constant := constant_words(card):
+        return f"{constant[0].upper()}{constant[1:]}. {proven[0].upper()}{proven[1:]}."
     return f"Add the points up: {_rule(card, positive, negative)}. {proven[0].upper()}{proven[1:]}."
 
 
@@ -55,6 +69,8 @@ def words(card: Scorecard) -> str:
 def _rule(card: Scorecard, positive: str, negative: str) -> str:
     if not any(card.points):
         return f"no points help; everybody is {positive if card.intercept > 0 else negative}"
+    if card.always is not None:
+        return f"no total in these data is on the other side; everybody is {card.always}"
     at = card.threshold
     if card.is_whole:
         return f"a total of {math.floor(at) + 1} or more is {positive}, a lower one {negative}"
