@@ -17,6 +17,7 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.verdicts import RULE
 from mipfs.plumbing import output_file
 from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.clock import cpu_clock
@@ -70,9 +71,12 @@ class Found(Reported):
         head: list[Block] = [Line(self.study.design), Pairs(self._facts())]
         if not self.good:
             return [*head, Line("Nothing was measured yet.")]
-        claims = [[claim.said, claim.verdict, claim.measured] for claim in self.claims]
+        claims = [
+            [claim.said, claim.verdict, "; ".join(filter(None, (claim.measured, claim.details)))]
+            for claim in self.claims
+        ]
         if claims:
-            head += [Heading("Claims"), Table(["claim", "verdict", "measured"], claims, left=3)]
+            head += [Heading("Claims"), Line(RULE), Table(["claim", "verdict", "measured"], claims, left=3)]
         return [*head, *self.study.report(self.good)]
 
     def shown(self) -> list[Block]:

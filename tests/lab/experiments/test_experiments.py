@@ -94,7 +94,9 @@ def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> No
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE}
     stored(made(), tmp_path).save(tmp_path)  # out of the rows alone, to the byte; the page alone says what was left out
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE} == before
-    assert found.document()["claims"] == [{"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows"}]
+    assert found.document()["claims"] == [
+        {"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows", "details": "", "figure": ""}
+    ]
 
 
 def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: Path) -> None:
