@@ -33,6 +33,10 @@ RULE = (
     "instance. A claim is confirmed where all of its parts are, refined where some are, open where none is and one is "
     "open, refuted where one is refuted, and else not shown."
 )
+SHORT = (
+    "A verdict follows the rule that the index of the studies states, one for all claims: on independent units, the "
+    "sign test at 5% and the 95% interval of the mean difference (Student's t, in brackets) must agree."
+)
 
 Pairs = Sequence[tuple[float, float]]
 
