@@ -358,6 +358,13 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
 
 
+def test_stored_products_have_the_polynomial_kernel() -> None:
+    X = np.random.default_rng(3).standard_normal((5, 4))
+    found = tan2014.stored_products(X)
+    assert found.shape == (5, 4 + 10)
+    assert found @ found.T + 1.0 == pytest.approx((X @ X.T + 1.0) ** 2)
+
+
 def test_a_peer_counts_where_the_exact_method_was_run() -> None:
     def row(data: str, method: str) -> Row:
         return {"kind": "chosen", "data": data, "fold": 0, "method": method}
