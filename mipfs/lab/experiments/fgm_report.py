@@ -177,7 +177,9 @@ def _quality(rows: Sequence[Row]) -> Claim:
     theirs = percent(float(np.mean(values([row for row in some if row["method"] == "rfe"], "excess") or [np.nan])))
     gain = difference(pairs(some, "exact", "fgm-b", "accuracy", CELL))
     parts = [
-        below("mean excess of a split's objectives over the optimum", [float(np.mean(e)) for e in splits], MILD),
+        below(
+            "mean excess of a split's objectives over the optimum", [float(np.mean(e)) for e in splits], MILD, "{:.1%}"
+        ),
         above("share of a split's that are optimal", [sum(v <= GOOD for v in e) / len(e) for e in splits], 0.5),
     ]
     details = (

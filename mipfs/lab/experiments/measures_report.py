@@ -156,6 +156,7 @@ def _table_two(rows: Sequence[Row], measure: str) -> Claim:
         found = [(row["value"], whole[row["class"]]) for row in mine if row["class"] in whole]
         rule = "each at its own best C" if own else "at SVM^perf's best C"
         words = f"{MEASURES[measure]} of the best selection less that of all features, by class, {rule}"
+        words = rule if own else words
         parts.append(lower(words, found) if recall else higher(words, found))
         whole_mean = 100 * float(np.mean(list(whole.values())))
         reached.append(
@@ -196,7 +197,7 @@ def _figure_four(rows: Sequence[Row]) -> Claim:
     fgm = [row for row in rows if row["method"] == "fgm"]
     lost = [row for row in exact if not row["nested"]]
     sets_ = len(grouped(exact, "data"))
-    said = f"features are lost between proven optima on {len(grouped(lost, 'data'))} of {sets_} sets, at"
+    said = f"steps between proven optima that lose a feature, on {len(grouped(lost, 'data'))} of {sets_} sets"
     shares = [mean(some, "nested") for some in grouped(exact, "data").values()]
     parts = [
         occurs(said, len(lost), len(exact)),
