@@ -19,7 +19,7 @@ from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 from mipfs.report.charts import Bar, Bars
 
-MINUTE, WALL, GAP = 60.0, 180.0, 1e-4
+MINUTE, WALL, GAP = 60.0, 600.0, 1e-4
 CHOICES = ("rfe", "forward")
 FIXED = (5, 1.0)
 METHODS = (*CHOICES, "fixed")

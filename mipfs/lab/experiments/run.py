@@ -98,7 +98,7 @@ class Found(Reported):
         ]
         left = self._left()
         if left:
-            facts.append(("not measured", f"{left}; the same command goes on with these, the longer ones as a rule"))
+            facts.append(("not measured", f"{left}, for lack of time; the same command goes on with them"))
         facts += [("left out", f"{count} units: {why}") for why, count in self.skipped.items()]
         failed = len(self.rows) - len(self.good)
         if failed:
