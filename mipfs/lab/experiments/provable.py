@@ -106,10 +106,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         return []
     mine = [row for row in rows if row["method"] == "rfe"]
     parts = []
-    for narrow, words in ((True, f"up to {NARROW} features"), (False, "more features")):
+    for narrow, words in ((False, f"more than {NARROW} features"), (True, "fewer")):
         some = [row for row in mine if (row["p"] <= NARROW) is narrow]
         shares = [mean(part, "proven") for part in grouped(some, "data").values()]
-        parts.append(below(f"{words}, share of a set's folds proven in a minute", shares, 0.5))
+        parts.append(below(f"share of a set's folds proven in a minute, {words}", shares, 0.5))
     fixed = [row for row in rows if row["method"] == "fixed"]
     sizes = sorted(row["p"] for row in rows)
     details = (

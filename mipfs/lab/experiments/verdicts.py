@@ -30,8 +30,8 @@ RULE = (
     "that it holds, refuted where they agree on the opposite, not shown where they do not agree on either, and open "
     f'with fewer than {LEAST} pairs, for which the sign test cannot reach 5%. "No worse" means worse by less than '
     "one percentage point, by the same two tests moved by a point. That something occurs is settled by one proven "
-    "instance. A claim is confirmed where all of its parts are, refined where some are, open where none is and one is "
-    "open, refuted where one is refuted, and else not shown."
+    "instance. The first part of a claim is what it mainly says: a claim is confirmed where all of its parts are, "
+    "refined where the first one is and another is not, and otherwise has the verdict of its first part."
 )
 SHORT = (
     "A verdict follows the rule that the index of the studies states, one for all claims: on independent units, the "
@@ -74,12 +74,10 @@ def larger(found: Pairs) -> str:
 
 
 def combined(verdicts: Sequence[str]) -> str:
-    """Of a claim: refined where some parts hold and others do not; refuted where none holds and one is refuted."""
-    if not verdicts:
-        return OPEN
-    if CONFIRMED in verdicts:
-        return CONFIRMED if set(verdicts) == {CONFIRMED} else REFINED
-    return next(verdict for verdict in (OPEN, REFUTED, NOT_SHOWN) if verdict in verdicts)
+    """Of a claim: refined where its first part, which is what it mainly says, holds and another one does not."""
+    if not verdicts or verdicts[0] != CONFIRMED:
+        return verdicts[0] if verdicts else OPEN
+    return CONFIRMED if set(verdicts) == {CONFIRMED} else REFINED
 
 
 def _turned(found: Pairs) -> Pairs:
