@@ -14,7 +14,7 @@ from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import DASH, averaged, curves, grouped, mean, percent, shown
-from mipfs.lab.experiments.verdicts import OPEN, judged, no_worse, spread
+from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
 from mipfs.lab.joint import joint_problem
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.report.blocks import Block, Table
@@ -188,7 +188,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     whole = chosen(loose, "all", None) if rows else {}
     if len(whole) < ENOUGH:
         return []
-    parts, few, by = [], [], []
+    parts, few, by = list[Part](), list[Part](), list[str]()
     for M in SIZES:
         mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
         if mine:
