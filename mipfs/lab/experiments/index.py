@@ -97,9 +97,9 @@ def _count(number: int) -> str:
 
 def _told(claim: Claim, one: Found, number: int) -> str:
     name = one.study.name
+    measured = claim.measured if claim.figure else claim.brief or claim.measured
     return (
-        f"{number}. **{claim.verdict.capitalize()}.** {claim.said}. *Measured:* {claim.measured} "
-        f"([{name}]({name}/{PAGE}))."
+        f"{number}. **{claim.verdict.capitalize()}.** {claim.said}. *Measured:* {measured} ([{name}]({name}/{PAGE}))."
     )
 
 

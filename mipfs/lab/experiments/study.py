@@ -49,6 +49,7 @@ class Claim:
     details : str, more figures, which the study's report has and the index leaves out
     figure : str
         The title of the chart that shows it, of one of the ten claims at the top of the index; empty for the others.
+    brief : str, the figures in short, for the index; empty where `measured` is short
     """
 
     said: str
@@ -56,6 +57,7 @@ class Claim:
     measured: str
     details: str = ""
     figure: str = ""
+    brief: str = ""
 
 
 def no_claims(_: Sequence[Row]) -> list[Claim]:

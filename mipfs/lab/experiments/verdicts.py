@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mipfs.lab.experiments.study import Claim
-from mipfs.lab.experiments.tables import DASH, bounds, compared, difference, sign_test
+from mipfs.lab.experiments.tables import bounds, compared, difference, sign_test
 
 SURE = 0.05
 """Of the sign test and of the interval."""
@@ -22,6 +22,7 @@ LEAST = 6
 MARGIN = 0.01
 """What counts as no worse: one percentage point."""
 CONFIRMED, REFINED, REFUTED, NOT_SHOWN, OPEN = "confirmed", "refined", "refuted", "not shown", "open"
+NOTHING = "nothing measured"
 POINTS = (100.0, " points")
 RULE = (
     "How a verdict is reached: a claim is split into parts, and each part compares two numbers on every independent "
@@ -87,7 +88,7 @@ def _turned(found: Pairs) -> Pairs:
 def spread(found: Pairs, scale: tuple[float, str] = POINTS) -> str:
     """The mean difference and its interval."""
     if not found:
-        return DASH
+        return NOTHING
     factor, unit = scale
     low, high = bounds(found)
     text = f"{factor * difference(found):+.2f}{unit}"
@@ -98,7 +99,8 @@ def told(found: Pairs, scale: tuple[float, str] = POINTS, *, less_is_better: boo
     """Counts, the sign test and the mean difference of pairs, the first less the second."""
     less, more, equal = compared(found)
     better, worse = (less, more) if less_is_better else (more, less)
-    return f"{better} better, {worse} worse, {equal} equal (p = {sign_test(less, more):.2g}), {spread(found, scale)}"
+    ties = f", {equal} equal" if equal else ""
+    return f"{better} better, {worse} worse{ties} (p = {sign_test(less, more):.2g}), {spread(found, scale)}"
 
 
 def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
@@ -140,7 +142,7 @@ def _level(values: Sequence[float], level: float, form: str, word: str) -> str:
     less, more, _ = compared([(value, level) for value in values])
     count = more if word == "above" else less
     if not values:
-        return DASH
+        return NOTHING
     low, high = bounds([(value, 0.0) for value in values])
     mean = form.format(difference([(value, 0.0) for value in values]))
     inside = f" [{form.format(low)}, {form.format(high)}]" if math.isfinite(low) else ""
@@ -150,8 +152,9 @@ def _level(values: Sequence[float], level: float, form: str, word: str) -> str:
 
 def judged(said: str, parts: Sequence[Part], details: str = "", figure: str = "") -> Claim:
     """A claim out of its parts; where there are several, each says whether it holds."""
+    verdict = combined([part.verdict for part in parts])
     if len(parts) == 1:
-        measured = f"{parts[0].said}: {parts[0].figures}"
-    else:
-        measured = "; ".join(f"{part.said}: {part.figures} ({part.verdict})" for part in parts)
-    return Claim(said, combined([part.verdict for part in parts]), measured, details, figure)
+        return Claim(said, verdict, f"{parts[0].said}: {parts[0].figures}", details, figure)
+    whole = [f"{part.said}: {part.figures} ({part.verdict})" for part in parts]
+    brief = [whole[0], *(f"{part.said}: {part.verdict}" for part in parts[1:])]
+    return Claim(said, verdict, "; ".join(whole), details, figure, "; ".join(brief))

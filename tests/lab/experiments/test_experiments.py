@@ -95,7 +95,7 @@ def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> No
     stored(made(), tmp_path).save(tmp_path)  # out of the rows alone, to the byte; the page alone says what was left out
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE} == before
     assert found.document()["claims"] == [
-        {"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows", "details": "", "figure": ""}
+        {"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows", "details": "", "figure": "", "brief": ""}
     ]
 
 

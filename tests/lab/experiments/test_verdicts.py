@@ -47,8 +47,8 @@ def test_a_part_holds_where_sign_test_and_interval_agree() -> None:
 def test_errors_are_judged_as_accuracies_are() -> None:
     up, down = higher("accuracy", SURE), lower("error", [(1 - a, 1 - b) for a, b in SURE])
     assert (up.verdict, down.verdict) == (CONFIRMED, CONFIRMED)
-    assert up.figures.startswith("8 better, 0 worse, 0 equal (p = 0.0078), +13.50 points [")
-    assert down.figures.startswith("8 better, 0 worse, 0 equal (p = 0.0078), -13.50 points [")
+    assert up.figures.startswith("8 better, 0 worse (p = 0.0078), +13.50 points [")
+    assert down.figures.startswith("8 better, 0 worse (p = 0.0078), -13.50 points [")
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.0, CONFIRMED), (-0.5, CONFIRMED), (-1.5, REFUTED)])
@@ -89,6 +89,7 @@ def test_a_claim_is_as_good_as_its_parts(parts: list[str], verdict: str) -> None
 def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
     one, two = Part("a is", CONFIRMED, "1 of 1"), Part("b is", REFUTED, "0 of 1")
     assert judged("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
+    assert judged("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
     assert judged("a", [one]).measured == "a is: 1 of 1"
 
 
