@@ -11,12 +11,15 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import DASH, curves, grouped, mean, percent, values
+from mipfs.lab.experiments.verdicts import above, judged
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 
 SIZES, GRID = (1, 2, 3, 5, 8), (0.1, 1.0)
+ENOUGH = 4
+"""Sets from which on the claim is judged."""
 WITHIN, NODES, MOST = 0.01, 5000, 1000
 FOLDS, SEED = 5, 1
 DESIGN = (
@@ -106,21 +109,23 @@ def _cell(row: Row) -> str:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """That a best set is the answer."""
+    """That a best set is the answer, by set."""
     some = [row for row in rows if row["complete"]]
-    if len(grouped(some, "data")) < 4:
+    if len(grouped(some, "data")) < ENOUGH:
         return []
-    alone = float(np.mean([row["supports"] == 1 for row in some]))
+    alone = [
+        mean([{"alone": row["supports"] == 1} for row in mine], "alone") for mine in grouped(some, "data").values()
+    ]
     spread = [row["largest_error"] - row["least_error"] for row in some if row["supports"] > 1]
-    measured = (
-        f"{len(some)} complete lists of {len(grouped(some, 'data'))} sets: the optimum stands alone in "
-        f"{percent(alone, 0)}, the median list holds {np.median(values(some, 'supports')):.0f}, the longest "
-        f"{max(row['supports'] for row in some)}; the test errors within a list differ by "
-        f"{percent(float(np.mean(spread)), 1)} on average "
-        f"({len(rows) - len(some)} lists were cut off by the limit)"
+    details = (
+        f"{len(some)} complete lists: the optimum stands alone in "
+        f"{percent(float(np.mean([row['supports'] == 1 for row in some])), 0)}, the median list holds "
+        f"{np.median(values(some, 'supports')):.0f}, the longest {max(row['supports'] for row in some)}; the test "
+        f"errors within a list differ by {percent(float(np.mean(spread)), 1)} on average ({len(rows) - len(some)} "
+        "lists were cut off by the limit)"
     )
     said = "The best set of M features is the answer: hardly another is within 1% (ours)"
-    return [Claim(said, "confirmed" if alone > 0.8 else "refuted" if alone < 0.5 else "refined", measured)]
+    return [judged(said, [above("share of a set's complete lists that hold the optimum alone", alone, 0.5)], details)]
 
 
 STUDY = Study("as-good", "How many sets are as good?", "ours", DESIGN, units, measure, report, claims)

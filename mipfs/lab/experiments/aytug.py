@@ -17,7 +17,8 @@ from mipfs.lab.baselines.one_norm import OneNorm
 from mipfs.lab.baselines.onsvm import onsvm
 from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.aytug_report import claims, report
+from mipfs.lab.experiments.aytug_claims import claims
+from mipfs.lab.experiments.aytug_report import report
 from mipfs.lab.experiments.fits import Fit, chosen, driven, error
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.clock import cpu_clock

@@ -106,7 +106,11 @@ def table(block: Table) -> str:
 
 def file_of(chart: Chart) -> str:
     """The name of a chart's file, made of its title."""
-    title = str(getattr(chart, "title", ""))
+    return file_name(str(getattr(chart, "title", "")))
+
+
+def file_name(title: str) -> str:
+    """The file of a title."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] + ".svg"
 
 
@@ -123,7 +127,7 @@ def pictures(blocks: Iterable[Block]) -> dict[str, bytes]:
 def _told_apart(chart: Lines, ax: Any) -> None:
     """Curves by mark and width, too, since many lie on one another; ticks where the values are."""
     for number, line in enumerate(ax.get_lines()):
-        line.set(marker=MARKS[number % len(MARKS)], linewidth=max(0.8, 3.2 - 0.4 * number), markersize=6)
+        line.set(marker=MARKS[number % len(MARKS)], linewidth=max(0.9, 2.3 - 0.25 * number), markersize=6)
     if chart.is_log:
         from matplotlib.ticker import NullLocator
 
@@ -160,6 +164,8 @@ def svg(chart: Lines | Bars | Grid) -> bytes:
         draw(chart, ax, "study")
         if isinstance(chart, Lines):
             _told_apart(chart, ax)
+        if isinstance(chart, Bars):
+            ax.spines[["top", "right", "bottom"]].set_visible(False)
         content = io.BytesIO()
         figure.savefig(content, format="svg", metadata={"Date": None})
     return content.getvalue()

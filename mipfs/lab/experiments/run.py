@@ -17,6 +17,7 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.verdicts import SHORT
 from mipfs.plumbing import output_file
 from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.clock import cpu_clock
@@ -26,6 +27,10 @@ from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
 ROWS, TABLE, PAGE = "rows.jsonl", "rows.csv", "README.md"
 """The files of a study's folder, beside its pictures."""
 SCHEMA = 1
+FEW_VALUES = 17
+"""Values of a parameter by which units that are left are counted: the shared sets."""
+PLAIN = ("part", "data")
+"""Parameters whose values need no name before them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +75,12 @@ class Found(Reported):
         head: list[Block] = [Line(self.study.design), Pairs(self._facts())]
         if not self.good:
             return [*head, Line("Nothing was measured yet.")]
-        claims = [[claim.said, claim.verdict, claim.measured] for claim in self.claims]
+        claims = [
+            [claim.said, claim.verdict, "; ".join(filter(None, (claim.measured, claim.details)))]
+            for claim in self.claims
+        ]
         if claims:
-            head += [Heading("Claims"), Table(["claim", "verdict", "measured"], claims, left=3)]
+            head += [Heading("Claims"), Line(SHORT), Table(["claim", "verdict", "measured"], claims, left=3)]
         return [*head, *self.study.report(self.good)]
 
     def shown(self) -> list[Block]:
@@ -88,6 +96,9 @@ class Found(Reported):
             ("source", self.study.source),
             ("measured", done),
         ]
+        left = self._left()
+        if left:
+            facts.append(("not measured", f"{left}, for lack of time; the same command goes on with them"))
         facts += [("left out", f"{count} units: {why}") for why, count in self.skipped.items()]
         failed = len(self.rows) - len(self.good)
         if failed:
@@ -95,10 +106,29 @@ class Found(Reported):
         every = [line["machine"] for line in self.lines] or [machine()]
         kinds = dict.fromkeys(_machine(one) for one in every)
         facts.append(("machine", "; ".join(kinds)))
-        packages = self.lines[-1]["versions"] if self.lines else versions(*PACKAGES)
-        facts.append(("versions", ", ".join(f"{name} {number}" for name, number in packages.items())))
+        used: dict[str, dict[str, None]] = {}
+        for packages in [line["versions"] for line in self.lines] or [versions(*PACKAGES)]:
+            for name, number in packages.items():
+                used.setdefault(name, {})[number] = None
+        facts.append(
+            ("versions", ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in used.items()))
+        )
         facts.append(("seconds", "CPU seconds of one process, one thread; other work shared the machine"))
         return facts
+
+    def _left(self) -> str:
+        """Units that are not measured, counted by the first parameter of few values."""
+        units = list(self.study.units())
+        done = {line["unit"] for line in self.lines}
+        by = next((name for name in units[0].params if _values(units, name) <= FEW_VALUES), "") if units else ""
+        counts: dict[Any, list[int]] = {}
+        for unit in units:
+            count = counts.setdefault(unit.params.get(by), [0, 0])
+            count[0] += unit.key not in done
+            count[1] += 1
+        named = by if by not in PLAIN else ""
+        parts = [f"{named} {value}: {left} of {of}".strip() for value, (left, of) in counts.items() if left]
+        return ", ".join(parts)
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -121,6 +151,11 @@ class Found(Reported):
         files = {PAGE: text.encode(), TABLE: as_csv(self.rows).encode(), **pictures(blocks)}
         with held(deliver=False):
             output_file.save([(folder / name, content) for name, content in files.items()])
+
+
+def _values(units: Sequence[Unit], name: str) -> int:
+    """How many values a parameter has."""
+    return len({unit.params.get(name) for unit in units})
 
 
 def _machine(said: Mapping[str, Any]) -> str:

@@ -43,14 +43,21 @@ class Claim:
     ----------
     said : str, the claim, and where it stands
     verdict : str
-        "confirmed", "refuted", "refined" (true with a limit), "not shown" (chance may explain it), or "open" where too
-        little was measured
-    measured : str, the figures
+        As `mipfs.lab.experiments.verdicts` has it: "confirmed", "refined" (some of its parts hold), "refuted", "not
+        shown" (chance may explain it), or "open" where too little was measured.
+    measured : str, the figures that decide
+    details : str, more figures, which the study's report has and the index leaves out
+    figure : str
+        The title of the chart that shows it, of one of the ten claims at the top of the index; empty for the others.
+    brief : str, the figures in short, for the index; empty where `measured` is short
     """
 
     said: str
     verdict: str
     measured: str
+    details: str = ""
+    figure: str = ""
+    brief: str = ""
 
 
 def no_claims(_: Sequence[Row]) -> list[Claim]:

@@ -13,6 +13,7 @@ from mipfs.lab.experiments.study import Row
 from mipfs.report.charts import FAMILY, Curve, Lines
 
 DASH = "–"
+WHISKERS = "Whiskers: one standard error of the mean on either side."
 COVERED = 0.95
 """Coverage of the intervals in brackets."""
 
@@ -123,6 +124,8 @@ def curves(
     **look: Any,
 ) -> Lines:
     """A curve for every value of `by`: the mean of `y`, with one standard error, against `x`."""
+    if spread:
+        look.setdefault("note", WHISKERS)
     ticks = sorted({row[x] for row in rows if row.get(x) is not None})
     drawn = []
     for number, ((name,), mine) in enumerate(grouped(rows, by).items()):

@@ -94,7 +94,9 @@ def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> No
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE}
     stored(made(), tmp_path).save(tmp_path)  # out of the rows alone, to the byte; the page alone says what was left out
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE} == before
-    assert found.document()["claims"] == [{"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows"}]
+    assert found.document()["claims"] == [
+        {"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows", "details": "", "figure": "", "brief": ""}
+    ]
 
 
 def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: Path) -> None:
@@ -354,6 +356,13 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
+
+
+def test_stored_products_have_the_polynomial_kernel() -> None:
+    X = np.random.default_rng(3).standard_normal((5, 4))
+    found = tan2014.stored_products(X)
+    assert found.shape == (5, 4 + 10)
+    assert found @ found.T + 1.0 == pytest.approx((X @ X.T + 1.0) ** 2)
 
 
 def test_a_peer_counts_where_the_exact_method_was_run() -> None:

@@ -1,0 +1,105 @@
+"""One rule for the verdicts of all studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mipfs.lab.experiments import STUDIES, get_study
+from mipfs.lab.experiments.index import TOP
+from mipfs.lab.experiments.run import ROWS, stored
+from mipfs.lab.experiments.verdicts import (
+    CONFIRMED,
+    LEAST,
+    MARGIN,
+    NOT_SHOWN,
+    OPEN,
+    REFINED,
+    REFUTED,
+    Part,
+    above,
+    below,
+    combined,
+    higher,
+    judged,
+    larger,
+    lower,
+    no_worse,
+    occurs,
+)
+
+REPORTS = Path(__file__).parents[3] / "reports" / "studies"
+SURE = [(0.8 + 0.01 * k, 0.7) for k in range(8)]
+
+
+def test_a_part_holds_where_sign_test_and_interval_agree() -> None:
+    assert larger(SURE) == CONFIRMED
+    assert larger([(b, a) for a, b in SURE]) == REFUTED  # equal evidence counts alike on both sides
+    one_large = [(0.01, 0.0)] * 6 + [(1.0, 0.0), (0.0, 0.0)]  # sign test 1.6%, the interval of the mean holds 0
+    assert larger(one_large) == NOT_SHOWN
+    one_below = [(1.0, 0.0)] * 5 + [(0.9, 0.0), (-0.01, 0.0)]  # the interval is above 0, sign test 12%
+    assert larger(one_below) == NOT_SHOWN
+    assert larger(SURE[: LEAST - 1]) == OPEN
+    assert larger(SURE[:LEAST]) == CONFIRMED
+
+
+def test_errors_are_judged_as_accuracies_are() -> None:
+    up, down = higher("accuracy", SURE), lower("error", [(1 - a, 1 - b) for a, b in SURE])
+    assert (up.verdict, down.verdict) == (CONFIRMED, CONFIRMED)
+    assert up.figures.startswith("8 better, 0 worse (p = 0.0078), +13.50 points [")
+    assert down.figures.startswith("8 better, 0 worse (p = 0.0078), -13.50 points [")
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(0.0, CONFIRMED), (-0.5, CONFIRMED), (-1.5, REFUTED)])
+def test_no_worse_is_the_same_rule_moved_by_a_point(shift: float, verdict: str) -> None:
+    found = [(0.8 + shift * MARGIN, 0.8)] * 8
+    assert no_worse("accuracy", found).verdict == verdict
+    errors = [(1 - a, 1 - b) for a, b in found]
+    assert no_worse("error", errors, less_is_better=True).verdict == verdict
+
+
+def test_levels_and_instances() -> None:
+    shares = [0.9, 0.8, 1.0, 0.95, 0.9, 0.85]
+    assert above("share", shares, 0.5).verdict == CONFIRMED
+    assert below("share", shares, 0.5).verdict == REFUTED
+    assert above("share", shares, 0.5).figures.startswith("6 of 6 above 50% (p = 0.031), mean 90% [")
+    assert above("share", [], 0.5).verdict == OPEN
+    assert [occurs("it happens", k, 9).verdict for k in (0, 1)] == [REFUTED, CONFIRMED]
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        ([CONFIRMED, CONFIRMED], CONFIRMED),
+        ([CONFIRMED, NOT_SHOWN], REFINED),
+        ([CONFIRMED, REFUTED], REFINED),
+        ([REFUTED, NOT_SHOWN], REFUTED),
+        ([REFUTED, OPEN], REFUTED),
+        ([NOT_SHOWN, CONFIRMED], NOT_SHOWN),
+        ([CONFIRMED, OPEN], REFINED),
+        ([NOT_SHOWN], NOT_SHOWN),
+        ([], OPEN),
+    ],
+)
+def test_a_claim_is_as_good_as_its_parts(parts: list[str], verdict: str) -> None:
+    assert combined(parts) == verdict
+
+
+def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
+    one, two = Part("a is", CONFIRMED, "1 of 1"), Part("b is", REFUTED, "0 of 1")
+    assert judged("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
+    assert judged("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
+    assert judged("a", [one]).measured == "a is: 1 of 1"
+
+
+@pytest.mark.skipif(not REPORTS.is_dir(), reason="the reports are in the repository alone")
+def test_the_ten_claims_at_the_top_have_their_figures() -> None:
+    top = []
+    for name in STUDIES:
+        if (REPORTS / name / ROWS).is_file():
+            found = stored(get_study(name), REPORTS / name)
+            titles = {getattr(block, "title", "") for block in found.blocks()}
+            top += [(claim, titles) for claim in found.claims if claim.figure]
+    assert len(top) == TOP
+    assert [claim.figure for claim, titles in top if claim.figure not in titles] == []
