@@ -52,7 +52,9 @@ class Rounding:
         round_to(self.run, [scores])
 
     def of_mixture(self, pool: Pool, last: Solution) -> None:
-        """Offer the selection of largest σ."""
+        """Offer the selection of largest σ; not of a run that must stop, which comes to `of_all` at once."""
+        if self.run.must_stop:
+            return
         among = None if self.top is None else pool.used
         run = self.run if among is None else self._part(among)
         round_to(run, [_mixed(pool, last, self.run.problem.atoms.count, among)])
