@@ -27,7 +27,7 @@ CASES = [
     ("conic", "{}"),
     ("monolithic", "{}"),
 ]
-OTHERS = {"conic": 5e5, "monolithic": 1e6}
+OTHERS = {"conic": 4e5, "monolithic": 1e6}
 """Numbers of the data that drivers of other packages get."""
 RUN = """
 import json, sys, time

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, os.environ.get("MIPFS_SOAKED", str(ROOT)))
 EVERY = 10.0
 """Seconds from one line of the curve to the next."""
-SOAKS = {"sms_spam_counts": (10, 10.0), "w8a": (8, 100.0)}
+SOAKS = {"sms_spam_counts": (15, 10.0), "w8a": (8, 100.0)}
 LIMITS = {"sonar": (10, 1.0)}
 """Data to M and C."""
 STORES = ("held", "spilled", "dropped")

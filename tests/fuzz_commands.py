@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mipfs.run.warm_up import ANNOUNCED
 from tests import mutations
 from tests.fuzz import MOST_MEMORY, PATIENCE, another, keep, written
 from tests.fuzz_targets import DATA_NAMES, TARGETS, Files, kept
@@ -221,7 +222,8 @@ def executed(args: Sequence[str], folder: Path) -> Outcome:
 def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
     """What is wrong with how a command ended; "" for nothing."""
     code, err = outcome.code, outcome.err
-    errors = [line for line in err.splitlines() if not line.startswith("mipfs: warning: ")]
+    said = (line for line in err.splitlines() if line != ANNOUNCED)  # where no machine code is kept, and once
+    errors = [line for line in said if not line.startswith("mipfs: warning: ")]
     if "Traceback" in err or "internal error" in err:
         return f"internal error: {err.strip()[-300:]}"
     if code not in CODES and not (code == REJECTED and args[0] == "verify" and "rejected" in err):

@@ -96,7 +96,7 @@ def test_forged_class_weights_are_refused(given: Any, reason: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "given", [3, "balance", {"bad": "5"}, {"bad": True}, {"bad": math.nan}, {"bad": 1, "worse": 2}]
+    "given", [3, "balance", {"bad": "5"}, {"bad": True}, {"bad": math.nan}, {"bad": 10**400}, {"bad": 1, "worse": 2}]
 )
 def test_what_is_no_class_weight(given: Any) -> None:
     with pytest.raises(UsageError, match="class_weight"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -37,7 +37,7 @@ def checked_weights(given: Any) -> ClassWeight | None:
         raise UsageError(f"class_weight = {shown(given)}: give 'balanced', or weights of labels, such as {{'bad': 5}}")
     for label, weight in given.items():
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
-        if not number or not 0 < weight < math.inf:
+        if not number or not 0 < weight <= sys.float_info.max:  # a whole number may be beyond
             raise UsageError(f"class_weight of {label!r} is {shown(weight)}; it must be a finite number > 0")
     return {label: float(weight) for label, weight in given.items()}
 

@@ -30,7 +30,7 @@ from mipfs.errors import UsageError
 from mipfs.inner import boolean, tall
 from mipfs.inner.boolean_node import NEGLIGIBLE_SIGMA
 from mipfs.inner.subproblem import Subproblem
-from mipfs.plumbing.arrays import Array, mask_of
+from mipfs.plumbing.arrays import Array, mask_of, scattered
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -165,18 +165,22 @@ def _planted(
     problem = run.problem
     selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
+    low, high = selection.sigma_bounds()
     carried = boolean.carries(problem)
-    begins_small = carried and _is_large(problem, inner, run.settings.master.largest_step)
+    solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation) if carried else None
+    known = None if solver is None else tall.known(solver, high)  # a limit in what follows leaves its bound
+    if known is not None:
+        supports.subproblem.forget()
+        supports.round(scattered(problem.atoms.count, known.owner, np.square(known.w)))
+    begins_small = carried and (known is not None or _is_large(problem, inner, run.settings.master.largest_step))
     value = 0.0
     if not begins_small:
         root = supports.subproblem.solve(inner, tol)
         pool.add(root.cut)
         supports.round(root.cut.slopes)
         value = root.value
-    if carried:
-        solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
-        low, high = selection.sigma_bounds()
-        relaxed = solver.solve(low, high, tol, known=tall.known(solver, high))
+    if solver is not None:
+        relaxed = solver.solve(low, high, tol, known=known)
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start

@@ -249,11 +249,11 @@ def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Soluti
         other = "hull" if oracle.relaxation == "box" else "box"
         raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
     taken_up(run, run.resume)
-    pool.take_up(kept)
+    pool.take_up(kept, run.problem.atoms.count)
     if kept["best"].size:
         run.raise_bound(oracle(np.asarray(kept["best"]))[2])
     alpha = np.asarray(kept["alpha"], dtype=float)
-    last = Solution.taken_up(kept, pool, alpha)
+    last = Solution.taken_up(kept, pool, alpha, run.problem.data.n_features)
     if last is not None:
         run.lower_upper(run.resume.upper)
     return alpha, last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0

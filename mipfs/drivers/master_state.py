@@ -107,11 +107,29 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
+    check_nodes(arrays, problem.atoms.count)
     proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
     for name, value in zip(TOTALS, totals, strict=True):
         setattr(master, name, int(value) if name.startswith("n_") else value)
     return master, int(rounded)
+
+
+def check_nodes(arrays: Arrays, count: int) -> None:
+    """Refuse open nodes that are not of `count` atoms.
+
+    Raises
+    ------
+    ValueError
+    """
+    is_other = arrays["node_ends"].size and arrays["node_ends"].shape[1:] != (2, count)
+    points = (arrays[name] for name in ("node_inner", "node_weights"))
+    if is_other or any(one.size and one.shape[1:] != (count,) for one in points):
+        raise ValueError("nodes of another number of atoms")
+    if not all(np.isfinite(arrays[name]).all() for name in ("node_inner", "node_weights")):
+        raise ValueError("a node has a point that is not finite")
+    if any(np.isnan(arrays[name]).any() for name in ("node_values", "master_totals")):
+        raise ValueError("a node has a bound that is no number")
 
 
 def _of_evidence(used: Sequence[Evidence]) -> Arrays:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,7 +52,9 @@ class Rounding:
         round_to(self.run, [scores])
 
     def of_mixture(self, pool: Pool, last: Solution) -> None:
-        """Offer the selection of largest σ."""
+        """Offer the selection of largest σ; not of a run that must stop, which comes to `of_all` at once."""
+        if self.run.must_stop:
+            return
         among = None if self.top is None else pool.used
         run = self.run if among is None else self._part(among)
         round_to(run, [_mixed(pool, last, self.run.problem.atoms.count, among)])
@@ -74,7 +77,7 @@ class Rounding:
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
             chosen = among[part.incumbent.selected]
             kinds = part.alike
-            v = Subproblem(part.problem).solve(sigma, self.settings.rough_gap).svm.alpha
+            v = Subproblem(part.problem, lambda: self.run.must_stop).solve(sigma, self.settings.rough_gap).svm.alpha
             del part  # before the vector over all samples is made, or the next part
             if kinds is not None:
                 kinds.forget()
@@ -159,10 +162,12 @@ def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Ar
 def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
     """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
 
-    A run that must stop takes the first ranking only. Returns how many SVMs were solved.
+    A run that must stop takes the first ranking only, and gives its SVM `RoundingSettings.grace`: of a million samples
+    it would take seconds. Returns how many SVMs were solved.
     """
-    subproblem = Subproblem(run.problem)
     settings = run.settings.rounding
+    until = time.monotonic() + settings.grace
+    subproblem = Subproblem(run.problem, lambda: run.must_stop and time.monotonic() >= until)
     exact = Supports(run, subproblem, tol=settings.refit_gap)
     begin = []
     for k, scores in enumerate(by):
@@ -176,5 +181,6 @@ def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
     last = subproblem.count + (sys.maxsize if most is None else most)
     for sigma in [None, *begin]:  # None: the incumbent
         rough.splice(sigma, last - subproblem.count)
-    exact.evaluate(run.incumbent.sigma(run.problem.atoms.count))
+    if not run.must_stop:
+        exact.evaluate(run.incumbent.sigma(run.problem.atoms.count))
     return subproblem.count

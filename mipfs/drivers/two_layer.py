@@ -171,7 +171,7 @@ def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> tupl
     assert run.resume is not None
     kept = run.resume.arrays
     taken_up(run, run.resume)
-    pool.take_up(kept)
+    pool.take_up(kept, run.problem.atoms.count)
     for counts, loss in zip(kept["labellings"], kept["losses"].tolist(), strict=True):
         inner.labellings.add(Violated(counts, loss, 0.0))
     for name in ("best", "last"):
@@ -179,7 +179,7 @@ def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> tupl
             counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
             inner.dual = combination(inner.measure, counts, losses, whole, int(kept[f"{name}_q"]))
             run.raise_bound(oracle.of(inner.dual)[2])
-    last = Solution.taken_up(kept, pool, inner.measure.y * inner.dual.v)
+    last = Solution.taken_up(kept, pool, inner.measure.y * inner.dual.v, run.problem.data.n_features)
     if last is not None:
         run.lower_upper(run.resume.upper)
     return last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0

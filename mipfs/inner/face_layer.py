@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.restricted import Pool, Solution, among
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
 from mipfs.plumbing.arrays import Array, Integers, scattered
@@ -55,10 +55,13 @@ class Face(Pool):
         """All selections and atoms as arrays, for the state of a run."""
         return {**super().arrays(), "pool_atoms": self.atoms}
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Add what `arrays` kept, of a face with its atoms in their order."""
         self.atoms = kept.get("pool_atoms", self.atoms)
-        super().take_up(kept)
+        among(self.atoms, count)
+        if np.unique(self.atoms).size < self.atoms.size:
+            raise ValueError("a face has an atom twice")
+        super().take_up(kept, count)
 
     def take_in(self, ids: Integers) -> int:
         """Let atoms be among those that selections are made of; how many were not."""

@@ -28,6 +28,8 @@ from mipfs.solvers import highs
 from mipfs.solvers.vectors import in_simplex
 from mipfs.svm.dyadic import rounded
 
+SHARE_SLACK = 1e-6
+"""By how much a solver may leave σ above 1."""
 MAX_CUTS = 2000
 """Cuts after which the cutting planes are taken as they are."""
 
@@ -59,18 +61,32 @@ class Solution:
         return {"last_numbers": numbers, "last_mu": self.mu, "last_ids": self.ids, "last_w": self.w}
 
     @classmethod
-    def taken_up(cls, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array) -> Solution | None:
+    def taken_up(
+        cls, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array, n_features: int
+    ) -> Solution | None:
         """What `arrays` kept, with its α; None where there was no solution yet, or over another kind of pool."""
         if "last_numbers" not in kept or bool(kept["pool_is_face"]) != pool.is_face:
             return None
         upper, b = kept["last_numbers"].tolist()
         if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, kept["last_w"], kept["last_mu"])):
             raise ValueError("the last solution is not finite")
-        if kept["last_ids"].ndim != 1 or kept["last_w"].shape != kept["last_ids"].shape:
+        among(kept["last_ids"], n_features)
+        if kept["last_w"].shape != kept["last_ids"].shape:
             raise ValueError("the last solution has other columns than weights")
         if kept["last_mu"].ndim != 1 or kept["last_mu"].size > pool.most_weights:
             raise ValueError("the last solution has more weights than its pool has members")
         return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
+
+
+def among(ids: npt.NDArray[Any], count: int) -> None:
+    """Refuse positions (k,) that are not whole numbers from 0 to `count` − 1.
+
+    Raises
+    ------
+    ValueError
+    """
+    if ids.ndim != 1 or ids.dtype.kind != "i" or not np.all((ids >= 0) & (ids < count)):
+        raise ValueError(f"positions that are none of {count}")
 
 
 class Pool:
@@ -114,8 +130,20 @@ class Pool:
             "pool_is_face": np.array(self.is_face),
         }
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Add the selections that `arrays` kept."""
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], count: int) -> None:
+        """Add the selections that `arrays` kept, of `count` atoms.
+
+        Raises
+        ------
+        ValueError
+            They are of other atoms, or no selections.
+        """
+        sigma = kept["pool_sigma"]
+        if not np.all((sigma >= 0.0) & (sigma <= 1.0 + SHARE_SLACK)):
+            raise ValueError("a selection of the pool has a share that is none")
+        among(kept["pool_ids"], count)
+        if kept["pool_ids"].shape != sigma.shape or int(kept["pool_sizes"].sum()) != sigma.size:
+            raise ValueError("the selections of the pool have other sizes")
         parts = (np.split(kept[name], np.cumsum(kept["pool_sizes"]))[:-1] for name in ("pool_ids", "pool_sigma"))
         for ids, sigma in zip(*parts, strict=True):
             self.add(ids, sigma)

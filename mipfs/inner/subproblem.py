@@ -127,6 +127,10 @@ class Subproblem:
         alpha = decoded(solved.cut.dual)
         return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
 
+    def forget(self) -> None:
+        """Begin the next solve cold: where the last had no columns, its ρ is of an end that the next is far from."""
+        self._last = None
+
     def weights(self) -> Array:
         """‖w_g‖ of every atom at the last solve, shape (count,)."""
         return self._sizes.copy()

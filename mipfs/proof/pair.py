@@ -117,8 +117,8 @@ def read(path: Path, parsed: Callable[[], tuple[Read, Mapping[str, Any] | None]]
     return document, sidecar
 
 
-def save(path: Path, document: bytes, content: bytes | None) -> None:
-    """Write a JSON, and its certificate where there is one: both or neither.
+def save(path: Path, document: bytes, content: output_file.Content | None) -> None:
+    """Write a JSON, and its certificate where there is one, or what writes that: both or neither.
 
     Raises
     ------

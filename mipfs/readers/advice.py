@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.errors import DataWarning
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Integers
 
 NORM_RATIO = 1e3
 """Ratio of the largest norm of a column to the smallest from which on scaling is advised."""
@@ -26,7 +26,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
     -----
     DataWarning
     """
-    norms, counts = _norms(X)
+    norms, counts, ids = _norms(X)
     used = np.flatnonzero(norms > 0)
     if used.size < 2:
         return
@@ -35,24 +35,28 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
     if not (norms[high] >= NORM_RATIO * norms[low] and sizes.max() >= NORM_RATIO * sizes.min()):
         return
     warnings.warn(
-        f"{path}: the norms of the columns are from {norms[low]:.3g} ({names[low]!r}) to {norms[high]:.3g} "
-        f"({names[high]!r}), and nothing is scaled; --scale standard (scale='standard' in Python) makes them "
+        f"{path}: the norms of the columns are from {norms[low]:.3g} ({names[ids[low]]!r}) to {norms[high]:.3g} "
+        f"({names[ids[high]]!r}), and nothing is scaled; --scale standard (scale='standard' in Python) makes them "
         "comparable, and proofs mostly shorter; --scale none says that this is meant",
         DataWarning,
         stacklevel=3,
     )
 
 
-def _norms(X: Any) -> tuple[Array, Array]:
-    """Euclidean norms (p,) of the columns, and how many entries they are sums of; squares may not overflow."""
+def _norms(X: Any) -> tuple[Array, Array, Integers]:
+    """Euclidean norms (k,) of columns, how many entries they are sums of, and which columns; squares may not overflow.
+
+    Of a sparse matrix these are the columns with entries: there may be a hundred million others.
+    """
     if sparse.issparse(X):
-        X = sparse.csc_array(X)
-        columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-        largest = np.zeros(X.shape[1])
+        X = X.tocoo()
+        ids, columns = np.unique(X.col, return_inverse=True)
+        largest = np.zeros(ids.size)
         np.maximum.at(largest, columns, np.abs(X.data))
-        counts = np.maximum(np.bincount(columns[X.data != 0], minlength=X.shape[1]), 1)
+        counts = np.maximum(np.bincount(columns[X.data != 0], minlength=ids.size), 1)
         unit = np.where(largest > 0, largest, 1.0)
-        return largest * np.sqrt(np.bincount(columns, (X.data / unit[columns]) ** 2, X.shape[1])), counts.astype(float)
+        squares = np.bincount(columns, (X.data / unit[columns]) ** 2, ids.size)
+        return largest * np.sqrt(squares), counts.astype(float), ids.astype(np.int64)
     low, high = X.min(axis=0), X.max(axis=0)
     largest = np.maximum(np.abs(low), np.abs(high)).astype(float)
     norms = np.zeros(X.shape[1])
@@ -61,7 +65,7 @@ def _norms(X: Any) -> tuple[Array, Array]:
         unit = np.where(largest[part] > 0, largest[part], 1.0)
         scaled = X[:, part] / unit
         norms[part] = largest[part] * np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
-    return norms, np.full(X.shape[1], float(X.shape[0]))
+    return norms, np.full(X.shape[1], float(X.shape[0])), np.arange(X.shape[1])
 
 
 COLUMNS_AT_ONCE = 256

@@ -47,8 +47,15 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     ------
     DataError
         With the line: a label or value that is no finite number, a truncated or ragged pair, an index
-        below 1, above `n_features`, repeated or out of order, `qid:` on some lines only; an empty file.
+        below 1, above `n_features`, repeated or out of order, `qid:` on some lines only; an empty file. More features
+        are said to be there than `MAX_FEATURES`.
     """
+    if n_features is not None and n_features > MAX_FEATURES:
+        raise DataError(
+            f"{n_features} features are said to be there, and at most {MAX_FEATURES} are read",
+            "correct n_features, here or in the result that names it",
+            path=path,
+        )
     parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
     width = 0
     with opened(path) as stream:

@@ -402,13 +402,14 @@ class Result(Judged, Plotted, HasCuts):
             The file claims less than the run found.
         """
         from mipfs.proof import pair
-        from mipfs.result.sidecar import packed
+        from mipfs.result.sidecar import spooled
 
         path = Path(path)
         if output_file.is_stream(path):
             output_file.save([(path, f"{self.to_json()}\n".encode())])
             return
-        content, certificate = packed(self, pair.sidecar_of(path).name, 1e6 * certificate_limit)
+        beside = pair.sidecar_of(path)
+        content, certificate = spooled(self, beside.name, 1e6 * certificate_limit, beside.parent)
         claimed = self._claiming(certificate)
         pair.save(path, f"{claimed.to_json()}\n".encode(), content)
         object.__setattr__(self, "certificate", certificate)

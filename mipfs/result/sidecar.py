@@ -7,12 +7,14 @@ import io
 import json
 import math
 import os
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,8 @@ MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
     "solve it again with --json FILE and without --no-certificate, or result.save(FILE)"
 )
+SMALL = 1 << 23
+"""Bytes up to which a sidecar is made in memory."""
 MOST_SCALED = 1 << 15
 """Columns at most of which shift and scale stand in the sidecar: of more they would be most of it."""
 NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
@@ -89,6 +93,36 @@ class Claim:
         return stream.getvalue()
 
 
+class Spooled:
+    """A sidecar that is made in a file without a name, in the folder where it will be: it need not stand in memory.
+
+    Parameters
+    ----------
+    claim : Claim
+    room : Path, the folder
+
+    Attributes
+    ----------
+    sha256 : str
+
+    Raises
+    ------
+    OSError
+        The folder takes no file, or the disk is full.
+    """
+
+    def __init__(self, claim: Claim, room: Path) -> None:
+        self._file = tempfile.SpooledTemporaryFile(SMALL, dir=str(room))  # noqa: SIM115
+        write_arrays(claim.arrays(), self._file, zipfile.ZIP_DEFLATED)
+        self._file.seek(0)
+        self.sha256 = hashlib.file_digest(self._file, "sha256").hexdigest()
+
+    def __call__(self, stream: IO[bytes]) -> None:
+        """Write it to a stream."""
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, stream)
+
+
 def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
     """Shift, scale and center of the columns as hexadecimal floats, so that a checker needs no sums of ours.
 
@@ -119,6 +153,20 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
     if result.certificate is not None and content is not None:
         return content, {**result.certificate, "file": name}
     return None, result.certificate
+
+
+def spooled(
+    result: Result, name: str, limit: float, room: Path
+) -> tuple[bytes | Spooled | None, Mapping[str, Any] | None]:
+    """As `packed`, but a sidecar that is not cut is made in a file of the folder `room`."""
+    claim = result.claim
+    if claim is None or (may_be_cut(result) and math.isfinite(limit)):
+        return packed(result, name, limit)
+    try:
+        content = Spooled(claim, room)
+    except OSError:  # whoever writes it says so
+        return packed(result, name, limit)
+    return content, claim.entry() | {"file": name, "sha256": content.sha256}
 
 
 def held(result: Result) -> bytes | None:

@@ -73,6 +73,17 @@ class Value:
     stands_at: float = math.inf
 
 
+def packed(keys: npt.NDArray[Any], width: int) -> None:
+    """Refuse what are no selections (k, width) that `np.packbits` packed.
+
+    Raises
+    ------
+    ValueError
+    """
+    if keys.dtype != np.uint8 or keys.ndim != 2 or (keys.shape[0] and keys.shape[1] != width):
+        raise ValueError("the supports are of another number of atoms")
+
+
 class Evaluated(dict[bytes, Value]):
     """The supports that a run has evaluated, by their packed σ, and which of them belong to its list.
 
@@ -118,7 +129,19 @@ class Evaluated(dict[bytes, Value]):
         }
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on with those that `arrays` kept."""
+        """Go on with those that `arrays` kept.
+
+        Raises
+        ------
+        ValueError
+            They are of other atoms, or no values.
+        """
+        counted = kept["found_counted"]
+        packed(kept["found_keys"], self._rows.shape[1])
+        if counted.ndim != 1 or not np.isfinite(counted).all() or np.any(counted[1:] < counted[:-1]):
+            raise ValueError("what counts of the supports is no list of values")
+        if np.isnan(kept["found_values"]).any():
+            raise ValueError("a support has a value that is no number")
         for key, (objective, lower, padded, at) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
             self[key.tobytes()] = Value(objective, lower, bool(padded), at)
         self._counted = kept["found_counted"].tolist()

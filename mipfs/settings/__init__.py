@@ -250,6 +250,8 @@ class RoundingSettings(Declared):
     relaxation uses."""
     rounds: Count = 4
     """Times that the features of largest score are looked for anew, by the dual vector of the incumbent."""
+    grace: Excess = 0.3
+    """Seconds that an SVM may take after a limit has struck: it leaves a classifier, if a rough one."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pytest
 import mipfs
 from mipfs.errors import CertificateWarning, UsageError
 from mipfs.problem import Problem
+from mipfs.result import sidecar
 from mipfs.result.result import Result, Status
 
 Options = dict[str, Any]
@@ -109,3 +110,30 @@ def test_a_limit_is_a_positive_number(limit: float, tmp_path: Path) -> None:
     result = mipfs.solve(problem, driver, iteration_limit=1)
     with pytest.raises(UsageError, match=r"certificate_limit = .* must be a positive number of megabytes"):
         result.save(tmp_path / "result.json", certificate_limit=limit)
+
+
+def test_a_whole_certificate_is_made_in_a_file_beside_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Problem(mipfs.read("instances/wdbc.svm", scale="standard"), M=3)
+    result = mipfs.solve(problem, "branch", threads=1)
+    assert result.status is Status.OPTIMAL
+    plain, folders, path = sidecar.tempfile.SpooledTemporaryFile, [], tmp_path / "result.json"
+
+    def made(size: int, dir: str) -> Any:
+        folders.append(dir)
+        return plain(size, dir=dir)
+
+    def none(_size: int, dir: str) -> Any:
+        raise OSError(28, "no space", dir)
+
+    monkeypatch.setattr(sidecar, "SMALL", 10)
+    contents = []
+    for maker in (made, none):
+        monkeypatch.setattr(sidecar.tempfile, "SpooledTemporaryFile", maker)
+        result.save(path)
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["result.cert.npz", "result.json"]
+        assert mipfs.verify(Result.load(path), problem.data).accepted
+        contents.append((tmp_path / "result.cert.npz").read_bytes())
+    assert folders == [str(tmp_path)]
+    assert contents[0] == contents[1]

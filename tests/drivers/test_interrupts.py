@@ -5,18 +5,19 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mipfs
 from mipfs.data.instance import Instance
-from mipfs.drivers import branch, kelley
+from mipfs.drivers import branch, kelley, rounding
 from mipfs.errors import StoppedError
 from mipfs.result.result import Status, StopReason
 from mipfs.run import warm_up
 from mipfs.run.run import REPEATED_SECONDS, Run, Steps
-from mipfs.settings import BranchSettings, GbdSettings, KelleySettings, OracleSettings
+from mipfs.settings import BranchSettings, GbdSettings, KelleySettings, OracleSettings, RoundingSettings
 
 
 def make(p: int = 8, n: int = 30, seed: int = 0) -> Instance:
@@ -111,7 +112,7 @@ def test_what_the_oracle_says_when_it_must_stop_is_true(seed: int) -> None:
     allowed = (every.sum(axis=1) <= 6) & np.all((sums >= -0.3) & (sums <= 0.4), axis=1)
     least = (every[allowed] @ cost).min()
     for calls in (0, 3, 30):
-        oracle, left = selection.oracle(OracleSettings(grace=0.0)), iter(range(calls))
+        oracle, left = selection.oracle(OracleSettings()), iter(range(calls))
         oracle.must_stop = lambda left=left: next(left, None) is None  # type: ignore[misc]
         try:
             sigma, bound = oracle.minimise(cost)
@@ -133,3 +134,30 @@ def test_no_bound_is_below_that_of_nothing_however_early_the_limit(loss: str, ro
     assert result.bound >= -1e-9, "but for the error of the logarithms"
     report = mipfs.verify(result, problem.data)
     assert report.accepted, report.reason
+
+
+def test_no_svm_is_solved_to_its_end_once_kelley_is_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, hears = [], []
+
+    class Watched(rounding.Subproblem):
+        def solve(self, *args: Any, **kwargs: Any) -> Any:
+            if runs and runs[-1].must_stop:
+                hears.append(self.must_stop())
+            return super().solve(*args, **kwargs)
+
+    work = kelley.run
+
+    def watched(run: Run) -> Steps:
+        runs.append(run)
+        yield from work(run)
+
+    monkeypatch.setattr(kelley, "run", watched)
+    monkeypatch.setattr(rounding, "Subproblem", Watched)
+    settings = KelleySettings(rounding=RoundingSettings(grace=0.0))
+    problem = mipfs.Problem(make(p=150, n=60), M=3, C=1.0)
+    result = mipfs.solve(problem, "kelley", callback=lambda record: True, gap=0.0, settings=settings)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert hears
+    assert all(hears)
+    assert len(hears) <= 2
+    assert mipfs.verify(result, problem.data).accepted

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem
-from mipfs.drivers import kelley
+from mipfs.drivers import gbd, kelley
 from mipfs.inner import tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.subproblem import Subproblem
@@ -136,4 +136,23 @@ def test_kelley_has_a_bound_before_its_first_round(loss: str, monkeypatch: pytes
     assert found.trace[0].bound > 0.95 * plain.bound
     assert found.bound <= plain.trace[-1].upper * (1 + 1e-9)
     assert found.trace[-1].upper == pytest.approx(plain.trace[-1].upper, rel=1e-3)
+    assert mipfs.verify(found, asked.data).accepted
+
+
+def test_gbd_has_a_bound_and_a_classifier_before_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem()
+    whole, low, high = relaxation(asked)
+    solved = whole.solve(low, high, 1e-6)
+    plain = tall.known
+
+    def known(boolean: Boolean, high: Any) -> Any:
+        found = plain(boolean, high)
+        boolean.must_stop = lambda: True  # a limit strikes
+        return found
+
+    monkeypatch.setattr(gbd.tall, "known", known)
+    settings = mipfs.settings.GbdSettings(relaxation=ALWAYS)
+    found = mipfs.solve(asked, "gbd", settings=settings, iteration_limit=0)
+    assert 0.95 * solved.lower < found.bound <= found.objective
+    assert found.objective == pytest.approx(mipfs.solve(asked, "gbd").objective, rel=0.05)
     assert mipfs.verify(found, asked.data).accepted

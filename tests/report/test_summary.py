@@ -240,6 +240,23 @@ def test_rare_words_are_no_matter_of_scale() -> None:
         advise_scale(np.array([[1e200, 1e-200], [1e200, 0.0]]), ["a", "b"], Path("huge"))
 
 
+def test_advice_takes_room_for_the_entries_and_not_for_every_column() -> None:
+    import tracemalloc
+
+    from scipy import sparse
+
+    from mipfs.readers.advice import advise_scale
+
+    width = 10**8
+    wide = sparse.csr_array((np.array([1.0, 1e-4]), (np.arange(2), np.array([0, width - 1]))), (2, width))
+    tracemalloc.start()
+    with pytest.warns(mipfs.DataWarning, match=f"from 0.0001 \\({width - 1}\\) to 1 \\(0\\)"):
+        advise_scale(wide, range(width), Path("wide.svm"))  # type: ignore[arg-type]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10**6
+
+
 def test_other_objects_are_short_too() -> None:
     problem = mipfs.Problem(DATA, M=2, C=0.01).with_rows(np.ones((1, 30)), 1, 2)
     assert repr(DATA).endswith("wdbc.svm: 569 samples, 30 features, scale standard>")
