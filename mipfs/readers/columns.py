@@ -207,7 +207,7 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
             DataWarning,
             stacklevel=4,
         )
-    kinds = {one: kind for one in found if (kind := looks_like(words_of[one])) is not None}
+    kinds = {one: read_as for one in found if (read_as := looks_like(words_of[one])) is not None}
     if len(kinds) > 1:
         every = ",".join(f"{one}={kind}" for one, kind in kinds.items())
         warnings.warn(f'{path}: all at once: --types "{every}"', DataWarning, stacklevel=4)
