@@ -198,7 +198,7 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
         names = n >= 2 * len(words)  # each is met in several rows
         typed = remedy(one, words)
         cure = typed or ("" if names else _ORDINARY)
-        kind = "numbers with a sign" if typed else "names" if names else "IDs and dates"
+        kind = "dates, amounts and percentages" if typed else "names" if names else "IDs and dates"
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
             f"{_example(words[0])!r}, as {kind} do, and is left out; "
@@ -207,7 +207,7 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
             DataWarning,
             stacklevel=4,
         )
-    kinds = {one: kind for one in found if (kind := looks_like(words_of[one])) is not None}
+    kinds = {one: read_as for one in found if (read_as := looks_like(words_of[one])) is not None}
     if len(kinds) > 1:
         every = ",".join(f"{one}={kind}" for one, kind in kinds.items())
         warnings.warn(f'{path}: all at once: --types "{every}"', DataWarning, stacklevel=4)

@@ -242,7 +242,9 @@ def test_many_numbers_with_a_sign_are_no_categories(tmp_path):
     """80 percentages in 800 rows: each is met ten times, and would be a feature of its own."""
     rows = "".join(f"{i * i},{i % 80} %,{i % 4 * 10}%,{i % 2}\n" for i in range(800))
     path = write(tmp_path, "x,used,rate,label\n" + rows)
-    with pytest.warns(DataWarning, match='80 different words.* as numbers with a sign do.*--types "used=percent"'):
+    with pytest.warns(
+        DataWarning, match='80 different words.* as dates, amounts and percentages do.*--types "used=percent"'
+    ):
         data = mipfs.read(path, scale="none")
     assert data.left_out == ("used",)
     assert data.n_features == 5
