@@ -146,11 +146,11 @@ def report(folder: Path) -> None:
 
     from mipfs.report.charts import Curve, Lines
 
-    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    for run in runs:
-        case = case_of(run["name"], run["store"], run["limit"])
-        with (folder / f"{case}.csv").open() as stream:
-            run["curve"] = [[float(value) for value in line] for line in list(csv.reader(stream))[1:]]
+    runs = []
+    for path in sorted(folder.glob("*.json")):
+        with path.with_suffix(".csv").open() as stream:
+            curve = [[float(value) for value in line] for line in list(csv.reader(stream))[1:]]
+        runs.append({**json.loads(path.read_text()), "curve": curve})
     place = ROOT / "reports"
     (place / "memory.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
     soaks = [run for run in runs if not run["limit"]]
@@ -159,7 +159,7 @@ def report(folder: Path) -> None:
         own = [run for run in soaks if run["name"] == name]
         ticks = sorted({line[0] for run in own for line in run["curve"]})
         curves = [
-            Curve(run["store"], [{line[0]: line[1] for line in run["curve"]}.get(t) for t in ticks], role)
+            Curve(_shown(run), [{line[0]: line[1] for line in run["curve"]}.get(t) for t in ticks], role)
             for run, role in zip(own, ("first", "second", "third"), strict=False)
         ]
         charts.append(Lines(f"{name}: resident megabytes", ticks, curves, x_label="seconds"))
@@ -193,6 +193,11 @@ the first third; the peak is the most that the process ever held until its resul
 
 {limits}
 """
+
+
+def _shown(run: dict[str, Any]) -> str:
+    """What a run is called in the picture."""
+    return f"{run['store']}, M = {run['M']}, C = {run['C']:g}"
 
 
 def _soaks(runs: Iterable[dict[str, Any]]) -> str:

@@ -14,6 +14,7 @@ from mipfs.plumbing.arrays import Integers
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
+from mipfs.readers.duals import WIDEST
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -62,10 +63,20 @@ def check_open(proof: Proof, nodes: Sequence[int]) -> None:
 
 
 def restored_duals(duals: DualStore, arrays: Arrays) -> None:
-    """Fill an empty store with what `DualStore.arrays` kept."""
+    """Fill an empty store with what `DualStore.arrays` kept.
+
+    Raises
+    ------
+    ValueError
+        These are no vectors, one behind the other.
+    """
     assert not len(duals)
-    fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
-    duals.extend(arrays["dual_bytes"], arrays["dual_start"][1:], *fields)
+    start, held = arrays["dual_start"], arrays["dual_bytes"]
+    fields = [arrays[name] for name in ("dual_q", "dual_level", "dual_width")]
+    is_whole = start.ndim == 1 and start.size > 0 and all(one.shape == (start.size - 1,) for one in fields)
+    if not is_whole or start[0] != 0 or np.any(np.diff(start) < 0) or held.shape != (int(start[-1]),):
+        raise ValueError("the dual vectors do not fill their bytes")
+    duals.extend(held, start[1:], *fields)
 
 
 def saved_cuts(pool: CutPool) -> Arrays:
@@ -82,6 +93,8 @@ def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
     restored_duals(duals, arrays)
     for index in range(len(duals)):
         dual = duals.get(index)
+        if not 0 <= int(dual[0].min(initial=0)) <= int(dual[0].max(initial=0)) <= WIDEST:
+            raise ValueError("a dual vector has numbers that none has")
         alpha = decoded(dual)
         pool.add(cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual))
 
