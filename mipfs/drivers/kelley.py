@@ -146,7 +146,7 @@ def run(run: Run) -> Steps:
     pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
     most_violated.is_wide = isinstance(method, FaceProximal)
     if run.resume is not None:
-        if run.resume.arrays["handed_over"].all():
+        if np.all(run.resume.arrays.get("handed_over", False)):
             (method, pool), handed_over = _handed_over(problem, pool), True
         alpha, last, sharpness = _taken_up(run, pool, most_violated)
     best = None if last is None else (pool, last)

@@ -34,6 +34,9 @@ def saved(proof: Proof) -> Arrays:
 def restored(proof: Proof, arrays: Arrays) -> None:
     """Fill an empty proof of the same problem with what `saved` kept."""
     assert isinstance(proof.duals, DualStore)
+    count = arrays["proof_feature"].shape[:1]
+    if any(arrays[f"proof{name}"].shape != (*count, *getattr(proof, name).shape[1:]) for name in FIELDS):
+        raise ValueError("the nodes of the proof have other fields")
     for name in FIELDS:
         setattr(proof, name, arrays[f"proof{name}"].copy())
     proof._size = proof._feature.size

@@ -374,7 +374,7 @@ def _load(
     given = sidecar.names
     stated = None
     if preparing.recipe and preparing.known is None and kind not in (*PREPARED, "store"):
-        what = next(name for name, value in preparing.recipe.document().items() if value)
+        what = next((name for name, value in preparing.recipe.document().items() if value), "use")
         raise UsageError(f"{what}: {path.name} is no table of named columns; CSV, Parquet and data frames are prepared")
     if kind == "store":
         return _opened(path, label)

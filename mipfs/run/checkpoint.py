@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+DAMAGED = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, StopIteration, ContradictionError
+"""What goes wrong where the parts of a state do not fit."""
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0
@@ -91,7 +93,7 @@ def restoring(function: Callable[P, R]) -> Callable[P, R]:
     def restored(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, ContradictionError) as error:
+        except DAMAGED as error:
             raise DataError(f"resume: the state does not hold together ({_reason(error)})", ANEW) from None
 
     return restored
