@@ -169,14 +169,21 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def unpack(data, level, width, ends, out):  # type: ignore[no-untyped-def]
-    """Read what `pack` wrote, k (n,) to `out`; ends (n,) k of an entry at its top, or (0,) where that is the level."""
+    """Read what `pack` wrote, k (n,) to `out`; ends (n,) k of an entry at its top, or (0,) where that is the level.
+
+    Returns whether `data` holds all of it: nothing beyond is read.
+    """
     n = out.size
     count = 0
+    if data.size < (n + 7) // 8:
+        return False
     for i in range(n):
         out[i] = (data[i // 8] >> (7 - i % 8)) & 1
         count += out[i]
     place = 8 * ((n + 7) // 8)
     end = place // 8 + (count + 7) // 8
+    if data.size < end:
+        return False
     for i in range(n):
         if out[i] == 0:
             continue
@@ -184,8 +191,11 @@ def unpack(data, level, width, ends, out):  # type: ignore[no-untyped-def]
             out[i] = ends[i] if ends.size > 0 else level
         else:
             value = np.int64(0)
+            if data.size < end + width:
+                return False
             for b in range(width):
                 value |= np.int64(data[end]) << (8 * b)
                 end += 1
             out[i] = value
         place += 1
+    return True

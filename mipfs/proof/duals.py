@@ -118,13 +118,20 @@ class DualStore:
         return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
 
     def get(self, index: int) -> tuple[Integers, int]:
-        """k and q of a stored vector."""
+        """k and q of a stored vector.
+
+        Raises
+        ------
+        ValueError
+            Its bytes are too few, as of a state that was forged.
+        """
         from mipfs.kernels.earned import unpack
 
         data = np.frombuffer(self._bytes.read(self._start[index], self._start[index + 1]), dtype=np.uint8)
         q = self._q[index]
         k = np.empty(self.n_samples, dtype=np.int64)
-        unpack(data, self._level[index], self._width[index], self._ends(q), k)
+        if not unpack(data, self._level[index], self._width[index], self._ends(q), k):
+            raise ValueError("a dual vector has too few bytes")
         return k, q
 
     def _ends(self, q: int) -> Integers:

@@ -140,5 +140,7 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     assert (level == -1) == weighted
     assert end == start + width * int((~is_top).sum())
     read = np.empty(n, np.int64)
-    unpack(out[at:end], level, width, np.array(limit if weighted else [], np.int64), read)
+    ends = np.array(limit if weighted else [], np.int64)
+    assert unpack(out[at:end], level, width, ends, read)
     assert read.tolist() == whole.tolist()
+    assert not any(unpack(out[at:short], level, width, ends, read) for short in range(at, end))
