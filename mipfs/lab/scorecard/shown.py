@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import many, number, percent
 from mipfs.result.result import Status
 from mipfs.result.summary import BECAUSE
 
@@ -95,7 +95,7 @@ def _numbers(card: Scorecard) -> list[tuple[str, str]]:
         ("score", f"{card.scale:.6g} · total {card.intercept:+.6g}"),
         ("error", f"{card.error:.2%} of these data"),
         ("area under ROC", f"{card.auc:.4f} on these data"),
-        ("search", f"{card.nodes} nodes, {card.seconds:.2f} s"),
+        ("search", f"{many(card.nodes, 'node', 'nodes')}, {card.seconds:.2f} s"),
     ]
     if card.is_whole and any(column.kind == "threshold" for column in card.columns):
         return pairs
