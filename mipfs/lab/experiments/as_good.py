@@ -113,9 +113,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     some = [row for row in rows if row["complete"]]
     if len(grouped(some, "data")) < ENOUGH:
         return []
-    alone = [
-        mean([{"alone": row["supports"] == 1} for row in mine], "alone") for mine in grouped(some, "data").values()
-    ]
+    alone = [float(np.mean([row["supports"] == 1 for row in mine])) for mine in grouped(some, "data").values()]
     spread = [row["largest_error"] - row["least_error"] for row in some if row["supports"] > 1]
     details = (
         f"{len(some)} complete lists: the optimum stands alone in "

@@ -43,8 +43,6 @@ HALF = 400
 """Of the 800 features of data set two."""
 BINS = np.linspace(0.0, 1.0, 6)
 """Of M/p, in Figure 1."""
-ENOUGH, ENOUGH_TWO, ENOUGH_SETS = 18, 5, 7
-"""Problems of data set one and two, and real sets, from which on a claim is judged."""
 
 
 def report(rows: Sequence[Row]) -> list[Block]:

@@ -80,7 +80,7 @@ def index(found: list[Found]) -> str:
     parts = [HEAD.rstrip(), RULE, HONEST, _summary(papers)]
     if top:
         parts += [f"## {_count(len(top))}, each with its figure", _pictured(top)]
-    rest = {paper: [pair for pair in claims if pair not in top] for paper, claims in papers.items()}
+    rest = {paper: [pair for pair in claims if not pair[0].figure] for paper, claims in papers.items()}
     number = len(top) + 1
     if any(rest.values()):
         parts.append("## The other claims" if top else "## Claims")

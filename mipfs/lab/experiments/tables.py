@@ -14,6 +14,8 @@ from mipfs.report.charts import FAMILY, Curve, Lines
 
 DASH = "–"
 WHISKERS = "Whiskers: one standard error of the mean on either side."
+POINTS = (100.0, " points")
+"""The factor and the unit of a share."""
 COVERED = 0.95
 """Coverage of the intervals in brackets."""
 
@@ -86,13 +88,14 @@ def bounds(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return centre - half, centre + half
 
 
-def interval(found: Sequence[tuple[float, float]]) -> str:
-    """The mean difference in points with its `bounds` in brackets; without them of fewer than two pairs."""
+def interval(found: Sequence[tuple[float, float]], scale: tuple[float, str] = POINTS) -> str:
+    """The mean difference, times a factor and with a unit, with its `bounds` in brackets where there are two pairs."""
     if not found:
         return DASH
-    text = f"{100 * difference(found):+.2f} points"
+    factor, unit = scale
     low, high = bounds(found)
-    return f"{text} [{100 * low:+.2f}, {100 * high:+.2f}]" if math.isfinite(low) else text
+    text = f"{factor * difference(found):+.2f}{unit}"
+    return f"{text} [{factor * low:+.2f}, {factor * high:+.2f}]" if math.isfinite(low) else text
 
 
 def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mipfs.lab.experiments.study import Claim
-from mipfs.lab.experiments.tables import bounds, compared, difference, sign_test
+from mipfs.lab.experiments.tables import POINTS, bounds, compared, difference, interval, sign_test
 
 SURE = 0.05
 """Of the sign test and of the interval."""
@@ -23,7 +23,6 @@ MARGIN = 0.01
 """What counts as no worse: one percentage point."""
 CONFIRMED, REFINED, REFUTED, NOT_SHOWN, OPEN = "confirmed", "refined", "refuted", "not shown", "open"
 NOTHING = "nothing measured"
-POINTS = (100.0, " points")
 RULE = (
     "How a verdict is reached: a claim is split into parts, and each part compares two numbers on every independent "
     "unit, which is a problem, split, draw, class or set (several B or C on one draw are averaged first). A part is "
@@ -86,13 +85,8 @@ def _turned(found: Pairs) -> Pairs:
 
 
 def spread(found: Pairs, scale: tuple[float, str] = POINTS) -> str:
-    """The mean difference and its interval."""
-    if not found:
-        return NOTHING
-    factor, unit = scale
-    low, high = bounds(found)
-    text = f"{factor * difference(found):+.2f}{unit}"
-    return f"{text} [{factor * low:+.2f}, {factor * high:+.2f}]" if math.isfinite(low) else text
+    """The mean difference and its interval, in words where there is none."""
+    return interval(found, scale) if found else NOTHING
 
 
 def told(found: Pairs, scale: tuple[float, str] = POINTS, *, less_is_better: bool = False) -> str:
