@@ -107,7 +107,7 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
-    check_nodes(arrays, problem.atoms.count)
+    _check_nodes(arrays, problem.atoms.count)
     proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
     for name, value in zip(TOTALS, totals, strict=True):
@@ -115,7 +115,7 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     return master, int(rounded)
 
 
-def check_nodes(arrays: Arrays, count: int) -> None:
+def _check_nodes(arrays: Arrays, count: int) -> None:
     """Refuse open nodes that are not of `count` atoms.
 
     Raises

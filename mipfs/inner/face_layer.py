@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
-from mipfs.inner.restricted import Pool, Solution, among
+from mipfs.inner.restricted import Pool, Solution, check_positions
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
 from mipfs.plumbing.arrays import Array, Integers, scattered
@@ -58,7 +58,7 @@ class Face(Pool):
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Add what `arrays` kept, of a face with its atoms in their order."""
         self.atoms = kept.get("pool_atoms", self.atoms)
-        among(self.atoms, count)
+        check_positions(self.atoms, count)
         if np.unique(self.atoms).size < self.atoms.size:
             raise ValueError("a face has an atom twice")
         super().take_up(kept, count)

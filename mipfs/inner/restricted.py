@@ -70,7 +70,7 @@ class Solution:
         upper, b = kept["last_numbers"].tolist()
         if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, kept["last_w"], kept["last_mu"])):
             raise ValueError("the last solution is not finite")
-        among(kept["last_ids"], n_features)
+        check_positions(kept["last_ids"], n_features)
         if kept["last_w"].shape != kept["last_ids"].shape:
             raise ValueError("the last solution has other columns than weights")
         if kept["last_mu"].ndim != 1 or kept["last_mu"].size > pool.most_weights:
@@ -78,7 +78,7 @@ class Solution:
         return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
 
 
-def among(ids: npt.NDArray[Any], count: int) -> None:
+def check_positions(ids: npt.NDArray[Any], count: int) -> None:
     """Refuse positions (k,) that are not whole numbers from 0 to `count` − 1.
 
     Raises
@@ -141,7 +141,7 @@ class Pool:
         sigma = kept["pool_sigma"]
         if not np.all((sigma >= 0.0) & (sigma <= 1.0 + SHARE_SLACK)):
             raise ValueError("a selection of the pool has a share that is none")
-        among(kept["pool_ids"], count)
+        check_positions(kept["pool_ids"], count)
         if kept["pool_ids"].shape != sigma.shape or int(kept["pool_sizes"].sum()) != sigma.size:
             raise ValueError("the selections of the pool have other sizes")
         parts = (np.split(kept[name], np.cumsum(kept["pool_sizes"]))[:-1] for name in ("pool_ids", "pool_sigma"))

@@ -15,7 +15,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Array, Integers, Mask, changed
 from mipfs.proof.cuts import CutPool
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, packed
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
@@ -241,7 +241,7 @@ class Supports:
         """
         count = self.run.problem.atoms.count
         self.found.take_up(kept)
-        packed(kept["beaten_keys"], -(-count // 8))
+        check_packed(kept["beaten_keys"], -(-count // 8))
         if kept["beaten_values"].ndim != 1 or (kept["padded"].size and kept["padded"].shape[1:] != (2, count)):
             raise ValueError("the supports that were given up are of another number of atoms")
         for key, lower in zip(kept["beaten_keys"], kept["beaten_values"].tolist(), strict=True):

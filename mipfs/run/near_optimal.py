@@ -73,7 +73,7 @@ class Value:
     stands_at: float = math.inf
 
 
-def packed(keys: npt.NDArray[Any], width: int) -> None:
+def check_packed(keys: npt.NDArray[Any], width: int) -> None:
     """Refuse what are no selections (k, width) that `np.packbits` packed.
 
     Raises
@@ -137,7 +137,7 @@ class Evaluated(dict[bytes, Value]):
             They are of other atoms, or no values.
         """
         counted = kept["found_counted"]
-        packed(kept["found_keys"], self._rows.shape[1])
+        check_packed(kept["found_keys"], self._rows.shape[1])
         if counted.ndim != 1 or not np.isfinite(counted).all() or np.any(counted[1:] < counted[:-1]):
             raise ValueError("what counts of the supports is no list of values")
         if np.isnan(kept["found_values"]).any():
