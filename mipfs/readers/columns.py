@@ -17,7 +17,7 @@ from mipfs.data.matrix import compact
 from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
-from mipfs.readers.typed import looks_like, remedy
+from mipfs.readers.typed import looks_like, remedy, told
 
 LABEL = "label"
 BAG = "bag"
@@ -193,10 +193,11 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
             raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
     words_of = {one: [word[len(one) + 1 :] for word in groups[one]] for one in groups}
     found = [one for one in groups if one not in keep and hardly_categories(words_of[one], n)]
+    kinds = {one: kind for one in found if (kind := looks_like(words_of[one])) is not None}
     for one in found:
         words = words_of[one]
         names = n >= 2 * len(words)  # each is met in several rows
-        typed = remedy(one, words)
+        typed = told(one, kinds[one]) if one in kinds else ""
         cure = typed or ("" if names else _ORDINARY)
         kind = "dates, amounts and percentages" if typed else "names" if names else "IDs and dates"
         warnings.warn(
@@ -207,7 +208,6 @@ def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], p
             DataWarning,
             stacklevel=4,
         )
-    kinds = {one: read_as for one in found if (read_as := looks_like(words_of[one])) is not None}
     if len(kinds) > 1:
         every = ",".join(f"{one}={kind}" for one, kind in kinds.items())
         warnings.warn(f'{path}: all at once: --types "{every}"', DataWarning, stacklevel=4)

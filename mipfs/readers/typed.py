@@ -133,17 +133,19 @@ def days(moments: npt.NDArray[Any]) -> Array:
 def remedy(name: str, cells: Iterable[str]) -> str:
     """What `types` to give where cells look like one kind; "" where they look like none."""
     kind = looks_like(list(cells))
-    if kind is None:
-        return ""
+    return "" if kind is None else told(name, kind)
+
+
+def told(name: str, kind: str) -> str:
+    """How a column is read as one of `TYPES`."""
     return f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
 
 
 def instead(name: str, cells: Iterable[Any], kind: str) -> str:
     """What to do where a cell is not of the type that was given: the type that most cells are of, or all there are."""
     texts = [str(cell) for cell in cells if cell is not None]
-    if looks_like(texts) in (None, kind):
-        return f"give it another type: {', '.join(TYPES)}"
-    return remedy(name, texts)
+    other = looks_like(texts)
+    return f"give it another type: {', '.join(TYPES)}" if other in (None, kind) else told(name, other)
 
 
 def looks_like(cells: Sequence[str]) -> str | None:
