@@ -76,6 +76,7 @@ def exact_cases() -> list[Any]:
     return made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("driver", "kind", "loss"), exact_cases())
 def test_atoms_are_solved_as_enumeration_has_them_or_refused(driver: str, kind: str, loss: str) -> None:
     if driver == "monolithic":

@@ -114,7 +114,7 @@ def right(result: Result, problem: Problem, change: Change, names: Iterable[str]
         assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(23, 2)
+@pytest.mark.sampled(47, 2)
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_added_rows_hold_in_every_driver(name: str, kind: str) -> None:
@@ -276,6 +276,7 @@ def test_programs_without_a_selection_take_no_rows(name: str) -> None:
     assert "worst texture" not in mipfs.solve(under).selected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_structural_dual(bias: bool) -> None:
     rng = np.random.default_rng(1)

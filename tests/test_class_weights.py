@@ -156,6 +156,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_declared_model_has_them_as_the_problem_does(name: str) -> None:
     data = rare(40)

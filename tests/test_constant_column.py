@@ -44,6 +44,7 @@ def enumerated(data: Instance, name: str, M: int, C: float, constant: float) -> 
     return {ids: structural_svm(wide[:, [*ids, p]], losses, V, C)[0] for ids in chosen}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(8))
 def test_branch_equals_brute_force_with_a_constant_column(seed: int, tmp_path: Path) -> None:
     scale = ("none", "standard", "unit")[seed % 3]

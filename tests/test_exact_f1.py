@@ -34,6 +34,7 @@ def enumerated(data: Instance, name: str, M: int, C: float, lam: float = 0.0) ->
     return {ids: structural_svm(data.X[:, ids], losses, V, C)[0] + lam * len(ids) for ids in chosen}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(8))
 def test_branch_equals_brute_force(seed: int) -> None:
     data, name = draw(seed), ("f1", "f1", "prbep", "roc-auc")[seed % 4]

@@ -33,13 +33,13 @@ def the_case(kind: tuple[int, str, str]) -> strategies.Case:
     return strategies.case(900_000 + seed, rows=rows, data=data)
 
 
-@pytest.mark.sampled(23, 2)
+@pytest.mark.sampled(47, 2)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_gbd_equals_brute_force(kind: tuple[int, str, str]) -> None:
     differential.check(the_case(kind), differential.DRIVERS["gbd"], mipfs.solve)
 
 
-@pytest.mark.sampled(19, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[::6], ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_monolithic_equals_brute_force(kind: tuple[int, str, str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
@@ -107,6 +107,7 @@ def test_aytug_one(p: int, M: int, C: float, optimum: float, digits: float) -> N
     assert result.objective == pytest.approx(own.upper, rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("M", "C", "optimum"),
     [

@@ -14,6 +14,9 @@ from tests.draws import DATA, LOSSES, MEASURES, Draw, draw, rows_hold
 from tests.interval_oracles import Enumerated, Interval, Svm, whole
 from tests.judge import Verdict, gap_of, judged, look
 
+# Its kernels are compiled here, and the differential test of `.ci/run` judges by it.
+pytestmark = pytest.mark.slow
+
 
 def svm_of(seed: int, loss: str, C: float, spread: float = 0.0) -> Svm:
     """Twelve samples of three columns with means of 1e3."""
@@ -25,7 +28,6 @@ def svm_of(seed: int, loss: str, C: float, spread: float = 0.0) -> Svm:
     return Svm(X + 1e3, np.zeros(3), y, c, [[0], [1], [2]], np.ones(3), loss, bool(seed % 2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("seed", range(6))
 def test_agrees_with_the_other_references_where_they_can(loss: str, seed: int) -> None:
@@ -39,7 +41,6 @@ def test_agrees_with_the_other_references_where_they_can(loss: str, seed: int) -
         assert svm.quick(chosen) <= mine.upper
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("C", [1e-6, 1e4, 1e12])
 @pytest.mark.parametrize("seed", range(4))
@@ -176,12 +177,10 @@ def test_a_crash_is_a_fault_with_a_line_that_repeats_it(capsys: pytest.CaptureFi
     assert "error" in judged(draw(7), broken, broken).counts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 101, 201])
 def test_a_few_problems_of_the_campaign(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert differential.main(["--count", "25", "--seed", str(seed)]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_few_problems_among_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
     assert differential.main(["--count", "21", "--seed", "301", "--neighbours"]) == 0, capsys.readouterr().out

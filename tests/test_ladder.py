@@ -60,7 +60,7 @@ def below(lower: float, upper: float) -> bool:
     return lower <= upper + 1e-6 * abs(upper)
 
 
-@pytest.mark.sampled(23, 3)
+@pytest.mark.sampled(47, 3)
 @pytest.mark.parametrize(("loss", "bias", "rows", "seed"), CASES)
 def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) -> None:
     problem = make(seed, rows, loss=loss, bias=bias)
@@ -213,6 +213,7 @@ def test_groups_leave_the_rungs_of_single_features_out() -> None:
         assert below(found[lower].value, found[upper].value)
 
 
+@pytest.mark.slow
 def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     import subprocess
     import sys

@@ -156,6 +156,7 @@ def test_a_kernel_that_another_calls_gets_a_wrapper_when_python_calls_it() -> No
     del _share._compiler._compile_core
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("again", [False, True])
 def test_what_python_made_and_gets_is_the_same(again: bool) -> None:
     """Records, names and errors; compiled for another, then wrapped, then loaded where both were kept."""

@@ -113,6 +113,7 @@ def test_a_store_is_the_same_in_memory_and_in_a_file(tmp_path: Path, eager: None
         assert np.array_equal(one.get(2)[0], other.get(2)[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_spilled_proof_is_the_one_in_memory(rows: bool, tmp_path: Path, eager: None) -> None:
     problem = hard(rows=rows)
@@ -125,6 +126,7 @@ def test_a_spilled_proof_is_the_one_in_memory(rows: bool, tmp_path: Path, eager:
     assert mipfs.verify(spilled, problem.data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_spilled_proof_goes_on(rows: bool, tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mipfs.readers.arrays.MAPPED_BYTES", 100)
@@ -148,6 +150,7 @@ def test_a_spilled_proof_goes_on(rows: bool, tmp_path: Path, eager: None, monkey
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options", [{}, {"pool_gap": 0.02}, {"iteration_limit": 80}, {"active": ("x1", "x2")}], ids=str
 )
@@ -219,6 +222,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_a_killed_run_leaves_its_last_state_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "state"

@@ -106,6 +106,7 @@ def test_files_are_predicted_as_they_were_trained(tmp_path: Path, capsys: pytest
     assert loss == 10.0 * np.maximum(0.0, 1.0 - y * result.decision_function(X)).sum() <= result.objective * (1 + 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("name", ["FSPClassifier", "FGMClassifier", "AdditiveFGMClassifier", "PolynomialFGMClassifier"])
 def test_estimators_give_a_row_one_value(name: str, scale: str) -> None:

@@ -77,6 +77,7 @@ def huber(Z: Array, y: Array, C: float) -> float:
     return float(minimize(value, np.zeros(Z.shape[1] + 1), method="BFGS", tol=1e-10).fun)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> None:
     """With its compiled functions no node but the root is an interior point; without them all are."""
@@ -268,7 +269,7 @@ def registered(place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("toy_regulariser").Shrunk
 
 
-@pytest.mark.sampled(11, 3)
+@pytest.mark.sampled(23, 3)
 @pytest.mark.parametrize(("loss", "bias", "penalised", "has_rows"), REGULARISED)
 def test_a_regulariser(registered: Any, loss: str, bias: bool, penalised: bool, has_rows: bool) -> None:
     """Exact by three drivers, against all supports; certified, and what is forged is refused."""
@@ -752,6 +753,7 @@ def test_derived_rows_hold_for_every_selection(seed: int) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_cover_is_a_derived_row(seed: int) -> None:
     """Σ over a cover ≤ its size less one: t times the row, and 1 − t·a times σ ≤ 1."""

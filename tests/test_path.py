@@ -84,6 +84,7 @@ def test_every_M_is_that_of_enumeration(loss: str) -> None:
     assert set(found[2].selected) <= set(found[3].start)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_every_C_is_that_of_enumeration(loss: str, bias: bool) -> None:
@@ -403,6 +404,7 @@ def test_bad_usage(given: dict[str, Any], said: str) -> None:
         mipfs.path(Problem(draw(0)), **given)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["scaled", "groups", "tree"])
 def test_folds_solve_the_same_problem_on_their_own_data(kind: str) -> None:
     data = draw(0, scale="standard")

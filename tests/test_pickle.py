@@ -80,7 +80,7 @@ def test_problems_over_atoms(kind: str) -> None:
         assert copied(result).to_json() == result.to_json()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("name", "params"),
     [

@@ -49,7 +49,7 @@ def test_a_penalty_beyond_floating_point_is_refused(lam: float) -> None:
         Problem(instance(), lam=lam)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("C", [LEAST_C, LARGEST_C / 4])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])

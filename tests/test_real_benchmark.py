@@ -77,6 +77,7 @@ def test_without_data_it_says_so_and_with_a_wrong_set_too(tmp_path: Path, folder
     assert "has no folder smal" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_cell_that_hangs_or_fails_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     from real_parts import cell
 

@@ -123,6 +123,7 @@ def test_a_semidefinite_program_by_a_first_order_method(M: int) -> None:
     assert declared.cvxpy.solve(solver="SCS", eps=1e-9, max_iters=100_000) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("suffix", [".lp", ".nl"])
 def test_big_m_in_binaries_and_rows_of_a_user(suffix: str, tmp_path: Path) -> None:
     f = models.big_m(data(), M=2, binary=True)
@@ -149,7 +150,7 @@ def atoms(kind: str) -> Any:
     }[kind]()
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("kind", ["features", "scaled", "groups", "tree"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -168,6 +169,7 @@ def test_pyomo_models(loss: str, kind: str, suffix: str, tmp_path: Path) -> None
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6), "the incumbent stands in the model"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["features", "groups"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_splines_are_scikit_learns_and_average_to_nothing() -> None:
     assert make("splines", few, knots=9, degree=1).sizes.tolist() == [2]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("C", [0.3, 3.0])
 def test_an_svm_on_selected_features_is_the_svm_of_the_sum_of_their_kernels(C: float) -> None:
     for seed in range(6):

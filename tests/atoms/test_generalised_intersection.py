@@ -72,6 +72,7 @@ def test_the_svm_is_that_of_the_summed_kernel_also_on_new_rows() -> None:
     assert mipfs.verify(result, data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_checker_makes_it_anew_and_refuses_another_power(options: dict[str, Any], tmp_path: Path) -> None:
     X = draw(5, options.get("absolute", False))

@@ -58,6 +58,7 @@ def test_the_same_bytes_as_in_memory(dense: bool, scale: Any) -> None:
             assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("changes", [{"bias": True}, {"loss": "hinge", "bias": True}, {"loss": "logistic"}])
 def test_other_losses(changes: dict[str, Any]) -> None:
     X, y = drawn(2)

@@ -49,7 +49,7 @@ def groups_of(parent: np.ndarray, p: int) -> list[list[int]]:
     return below
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("scaling", ["none", "norm", "random"])
 def test_pruned_search_is_exhaustive_search(scaling: str) -> None:
     passed_over = 0

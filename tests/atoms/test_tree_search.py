@@ -27,7 +27,7 @@ def forest(r: np.random.Generator, p: int, k: int) -> np.ndarray:
         parent[parent > idle[0]] -= 1
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", ["dense", "integers", "sparse", "centred"])
 @pytest.mark.parametrize("scaling", ["none", "norm", "random"])
 def test_any_walk_of_v_gives_what_a_full_search_does(kind: str, scaling: str) -> None:

@@ -265,7 +265,7 @@ def test_the_rows_of_a_result_are_compared_with_those_given() -> None:
 # --- extra variables that are whole numbers ---------------------------------------------------------------------
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize(("least", "most"), [(0, 3), (3, 3), (1, 1)])
 @pytest.mark.parametrize("end", [np.inf, 5.0])
@@ -303,7 +303,7 @@ def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
 # --- honest results -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(80))
 def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
     problem, result = honest.solve(seed)
@@ -317,7 +317,7 @@ def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
         assert lies(document, document, problem.data) == []
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(108))
 def test_honest_results_of_the_other_kinds_are_accepted(seed: int) -> None:
     kind, data, result = honest.any_result(seed)
@@ -325,7 +325,7 @@ def test_honest_results_of_the_other_kinds_are_accepted(seed: int) -> None:
         assert honest.refusals(result, data) == [], kind
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_large_sum_of_weights_against_a_small_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -105,6 +105,7 @@ def pool_of(problem: Problem) -> CutPool:
     return run.outcome.pool
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_cuts_of_a_smaller_C_certify_at_a_larger_one(loss: str) -> None:
     data = make_data(np.random.default_rng(3), n=60, p=8)
@@ -118,6 +119,7 @@ def test_cuts_of_a_smaller_C_certify_at_a_larger_one(loss: str) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_cuts_of_a_larger_C_certify_at_a_smaller_one(loss: str) -> None:
     data = make_data(np.random.default_rng(3), n=60, p=8)
@@ -128,6 +130,7 @@ def test_cuts_of_a_larger_C_certify_at_a_smaller_one(loss: str) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.slow
 def test_the_search_is_the_same_with_and_without_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     from mipfs.drivers import gbd
 

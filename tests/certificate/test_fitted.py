@@ -37,7 +37,7 @@ def wdbc(kind: str) -> tuple[Problem, str, Options]:
     return problem, "branch", {"iteration_limit": 150 if kind == "logistic" else 800}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["plain", "logistic", "rho", "rows", "gbd"])
 def test_what_is_saved_fits_and_is_what_its_certificate_proves(kind: str, tmp_path: Path) -> None:
     problem, driver, limits = wdbc(kind)

@@ -118,6 +118,7 @@ def test_the_bound_of_the_result_is_certified_whatever_the_kind(tmp_path: Path) 
     assert "is not proven" in report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lifted", ["both", "result's"])
 def test_a_large_C_lends_no_room_to_the_bound(lifted: str, tmp_path: Path) -> None:
     """What counts as no gap, 1e-12·C·n, does not count between two bounds, nor between bound and objective."""
@@ -182,6 +183,7 @@ def test_margins_beyond_floating_point(tmp_path: Path) -> None:
     assert not checked(result, data, tmp_path, edit=edit).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("C", [1e4, 1e6, 1e8])
 def test_an_honest_result_at_a_large_C_is_accepted(C: float, tmp_path: Path) -> None:
     for seed in range(3):

@@ -146,7 +146,7 @@ def best_of(problem: Problem, given: dict[str, float]) -> float:
     return best
 
 
-@pytest.mark.sampled(23, 3)
+@pytest.mark.sampled(47, 3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("name", "given"), [case for case in cases() if case[1].get("beta") != 0.7 and case[1] != {"k": 5}]
@@ -289,6 +289,7 @@ def unknown(index: Any) -> None:
     index[0] = 10_000
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("tamper", "reason"),
     [
@@ -325,6 +326,7 @@ def test_another_problem(changes: dict[str, Any], reason: str, tmp_path: Path) -
     assert reason in report.reason, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["labelling", "dual_label", "dual_whole", "dual_start", "dual_q"])
 def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Path) -> None:
     result, data = solved()

@@ -15,6 +15,7 @@ from mipfs.result.result import Result
 from tests.certificate import monomials
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(12))
 def test_honest_results_are_true_and_accepted(k: int) -> None:
     text, _, data = monomials.base(k)

@@ -52,6 +52,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_accepts_what_the_command_line_writes(solved: Path) -> None:
     for name, data in (("credit", "credit.csv"), ("wdbc", "wdbc.svm")):
         code, said = run(solved / f"{name}.json", solved / data)

@@ -70,7 +70,7 @@ def at_other_weights(problem: Problem, rng: np.random.Generator) -> dict[str, An
     return document
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     problem, rng = drawn(seed)
@@ -97,7 +97,7 @@ def exact_scores(alpha: list[Fraction], data: Instance) -> list[Fraction]:
     return [one * one for one in omega]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(60))
 def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: int) -> None:
     problem, _ = drawn(seed)
@@ -177,7 +177,7 @@ def test_a_wrong_classifier_at_large_means_is_refused_and_the_right_one_accepted
         assert not checked(result, data, tmp_path, edit=lambda d, wrong=wrong: d.update(wrong)).accepted
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(30))
 def test_honest_results_at_large_means_are_accepted_and_worth_what_they_say(seed: int) -> None:
     """Almost separable, of every loss: the objective is that of the stored numbers, and refused by nobody."""

@@ -304,6 +304,7 @@ def says(result: Result, data: Instance, document: dict[str, Any]) -> Any:
     return check(document, arrays_of(result), data, **reading)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(7))
 def test_the_upper_side_of_a_relaxation_is_recomputed_where_it_stands(k: int) -> None:
     result, data = relaxations()[k]

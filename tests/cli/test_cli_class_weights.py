@@ -13,6 +13,7 @@ from tests.cli.outcome import Cli
 from tests.test_class_weights import rare
 
 
+@pytest.mark.slow
 def test_the_description_asks_for_them_and_a_result_without_is_said_to_differ(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     data = rare(40)

@@ -21,6 +21,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_demo_proves_its_answer_and_shows_how(cli: Cli) -> None:
     outcome = cli("demo")
     assert (outcome.code, outcome.err) == (0, "")

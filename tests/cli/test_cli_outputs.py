@@ -31,6 +31,7 @@ def saved(cli: Cli, small: Path) -> Path:
     return small.with_name("r.json")
 
 
+@pytest.mark.slow
 def test_an_output_that_is_an_input_is_refused(cli: Cli, small: Path, saved: Path) -> None:
     folder = small.parent
     small.with_suffix(".toml").write_text("[select]\nM = 1\n")

@@ -105,6 +105,7 @@ def test_ctrl_c_leaves_the_incumbent(tmp_path: Path) -> None:
     assert waited < 3, "a second, and room for a busy machine"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs head")
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     done = run("bash", "-c", f"set -o pipefail; {sys.executable} -m mipfs models | head -1")

@@ -23,6 +23,7 @@ def relaxed(cli: Cli, tmp_path: Path) -> Path:
     return target
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("every", [False, True])
 def test_the_svm_on_the_features(cli: Cli, tmp_path: Path, relaxed: Path, every: bool) -> None:
     target = tmp_path / "refit.json"

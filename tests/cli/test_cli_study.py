@@ -30,6 +30,7 @@ def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
     assert "[aytug](aytug/README.md)" in (folder.parent / PAGE).read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -28,6 +28,7 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(document | changes))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 def test_a_result_is_verified_with_the_scale_that_it_says(cli: Cli, tmp_path: Path, scale: str) -> None:
     path = solved(cli, tmp_path, "--driver", "branch", "--scale", scale, "--gap", "1e-3")

@@ -245,6 +245,7 @@ def test_killed_at_ten_random_moments(tmp_path: Path) -> None:
     assert kills >= 5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("stage", ["run", "block", "last"])
 def test_stopped_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:

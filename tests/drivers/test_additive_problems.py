@@ -50,7 +50,7 @@ def best(made: Additive, M: int, C: float) -> tuple[float, tuple[str, ...]]:
     return min(found)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "options"), [*KINDS, ("additive-hik", {"scaling": "norm"})])
 def test_the_proven_best_is_that_of_enumeration(name: str, options: dict[str, Any]) -> None:
     for seed in range(2):
@@ -68,7 +68,7 @@ def test_the_proven_best_is_that_of_enumeration(name: str, options: dict[str, An
         assert report.bound == pytest.approx(value, rel=1e-5)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("driver", ["kelley", "branch", "gbd", "conic"])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])
 def test_bounds_of_every_driver_and_loss_hold_on_the_raw_data(driver: str, loss: str) -> None:
@@ -138,6 +138,7 @@ def test_rows_and_forced_names_are_about_features() -> None:
         mipfs.Problem(penalised, atoms=atoms.make("additive-hik", penalised))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_forgeries_are_rejected(name: str, options: dict[str, Any]) -> None:
     from mipfs.check.tree import check

@@ -33,6 +33,7 @@ def one(n: int, p: int, M: int, C: float, seed: int = 1) -> Problem:
     return Problem(Instance.from_arrays(X, y), M=M, C=C)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1.5])
 @pytest.mark.parametrize("M", [0, 1, 3, None])

@@ -34,7 +34,7 @@ def hard(kind: str = "plain", seed: int = 0, loss: str = "hinge", C: float = 1.0
     return problem
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("kind", ["plain", "rows", "groups"])
 def test_branch_goes_on_slice_by_slice(kind: str, loss: str) -> None:
@@ -68,6 +68,7 @@ def test_a_resumed_run_does_not_begin_anew() -> None:
     assert rest.trace[0].bound >= half.bound - 1e-9 * abs(half.bound)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["gbd", "kelley"])
 def test_other_drivers_go_on(driver: str, tmp_path: Path) -> None:
     problem = hard("rows", loss="squared-hinge")

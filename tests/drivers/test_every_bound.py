@@ -108,7 +108,7 @@ def test_a_cut_over_a_cardinality_row(kind: str) -> None:
             check(value, *exact, times=12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_one_cut(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (None, 2):
@@ -130,6 +130,7 @@ def test_the_proof_of_one_cut(kind: str, monkeypatch: pytest.MonkeyPatch) -> Non
                         assert Fraction(found) <= least
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide")])
 @pytest.mark.parametrize("way", ["top", "tree", "scores", "rows"])
 def test_the_most_violated_selection(way: str, kind: str) -> None:

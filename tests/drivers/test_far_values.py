@@ -47,7 +47,7 @@ def is_proven(result: Result, gap: float) -> bool:
     return result.status is Status.OPTIMAL and result.objective - result.bound <= gap * abs(result.objective)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("C", [1e8, 1e12])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("seed", range(4))

@@ -92,14 +92,14 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(47, 3)
+@pytest.mark.sampled(97, 3)
 @pytest.mark.parametrize(("kind", "loss", "bias", "M", "C"), CASES)
 def test_the_best_of_all(kind: str, loss: str, bias: bool, M: int, C: float) -> None:
     problem, values = drawn(kind, loss, bias, M, C)
     is_right(mipfs.solve(problem, "branch"), problem, values)
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("M", [1, 2])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -43,7 +43,7 @@ def best(problem: Problem) -> tuple[float, tuple[int, ...]]:
     return min(values)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1.5])
 @pytest.mark.parametrize("M", [0, 3, None])
@@ -164,6 +164,7 @@ def test_validation_stop() -> None:
     assert result.validated["error"] == pytest.approx(np.mean((scores > 0) != (y > 0)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["gbd", "branch"])
 def test_the_validation_of_a_measure_is_by_it(driver: str) -> None:
     """What is kept is best in F1, as scikit-learn has it, though its share of wrong labels be larger."""

@@ -29,7 +29,7 @@ def grown(problem: Problem) -> tuple[Run, Supports]:
     return run, supports
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("kind", ["cardinality", "rows", "forced", "penalties"])
 def test_it_is_in_S_and_good_for_a_beginning(given: dict[str, Any], kind: str) -> None:

@@ -90,7 +90,7 @@ def members(problem: Problem) -> np.ndarray:
     return every[[problem.selection.contains(sigma) for sigma in every]]
 
 
-@pytest.mark.sampled(11, 2)
+@pytest.mark.sampled(23, 2)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -111,7 +111,7 @@ def test_box_equals_the_declared_relaxation(seed: int, loss: str, bias: bool, ro
     check_trace(result.trace)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_hull_equals_the_declared_hull(loss: str, rows: str) -> None:
@@ -186,7 +186,7 @@ def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool
         assert dual == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stop_at", [1, 2, 4])
 def test_interrupting_leaves_valid_bounds(loss: str, stop_at: int) -> None:
@@ -229,7 +229,7 @@ def test_sparse_equals_dense_and_scaled_data() -> None:
         assert mine
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", ["constant", "duplicate", "zero", "B > p", "tiny C", "all zero"])
 def test_degenerate_columns(case: str, loss: str) -> None:
@@ -291,7 +291,7 @@ def atoms_of(kind: str, data: Instance, scaling: Any) -> Atoms:
     return Tree(data, np.array([8, 8, 9, 9, 11, 11, 11, -1, 10, 10, -1, -1]), scaling=scaling)
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("scaling", ["none", "norm"])
 @pytest.mark.parametrize("kind", ["disjoint", "overlapping", "tree"])
 @pytest.mark.parametrize("loss", LOSSES)

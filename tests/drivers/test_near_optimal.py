@@ -118,7 +118,7 @@ def is_listed(result: Result, values: dict[Support, float], limit: float = np.in
     assert list(share.values()) == sorted(share.values(), reverse=True)
 
 
-@pytest.mark.sampled(23, 3)
+@pytest.mark.sampled(47, 3)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -133,7 +133,7 @@ def test_all_supports_within_a_gap(kind: str, loss: str, bias: bool, driver: str
         is_listed(result, values, limit)
 
 
-@pytest.mark.sampled(11, 2)
+@pytest.mark.sampled(23, 2)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,7 +154,7 @@ def test_the_best_so_many(kind: str, loss: str, driver: str) -> None:
     assert list(listed(both).values()) == pytest.approx(ranked[:2], rel=1e-6)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_problems_of_every_kind(seed: int) -> None:
     """Scaled, sparse, weighted, with rows, extra variables, forced features, duplicates and constants."""
@@ -186,6 +186,7 @@ def test_a_gap_of_zero_finds_the_ties() -> None:
             is_listed(mipfs.solve(problem.replace(M=1), driver, pool_gap=0.0, gap=1e-7), allowed, limit)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 def test_the_rho_form_measures_the_gap_on_its_own_values(driver: str) -> None:
     """It reports −1/(4v) (mathematics of Tan 2010 (1))."""

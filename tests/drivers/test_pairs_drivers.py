@@ -51,7 +51,7 @@ def solve(problem: Problem, driver: str = "branch", **options: Any) -> Result:
     return mipfs.solve(problem, driver, settings=few, **options)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_branch_finds_the_optimum_over_all(seed: int, loss: str) -> None:
@@ -74,7 +74,7 @@ def test_branch_equals_enumeration(seed: int) -> None:
     assert solve(problem, gap=1e-7).objective == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("heredity", ["weak", "strong"])
 @pytest.mark.parametrize("seed", range(5))
 def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
@@ -95,7 +95,7 @@ def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
     assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(3))
 def test_kelley_solves_the_relaxation_over_all(seed: int, loss: str) -> None:

@@ -115,7 +115,7 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
         assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box", *LAYERS])
 def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None:
     driver, kind, options = CASES[case]

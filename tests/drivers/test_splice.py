@@ -22,7 +22,7 @@ LOSSES: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_improves_what_it_is_given_inside_S(given: dict[str, Any], rows: bool) -> None:

@@ -28,6 +28,9 @@ from tests.dask_cases import compare, start
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mipfs[dask]'")
 
+# Each worker of a cluster loads everything anew: `make test` has the clusters of test_workers.py alone.
+pytestmark = pytest.mark.slow
+
 
 def text(n: int = 200, p: int = 3000, seed: int = 0, scale: Scaling = "none") -> Instance:
     """Sparse columns of a few words each, the first ones with a say."""
@@ -90,7 +93,6 @@ def test_other_losses_and_limits(client: Any, loss: str, tmp_path: Path) -> None
     compare(there, here, tmp_path, client)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("B", [1, 3, 50, 4000])
 def test_the_best_columns_are_those_of_a_product(client: Any, B: int) -> None:
     """Against a dense product: ids, scores, and the bound on the others."""
@@ -110,7 +112,6 @@ def test_the_best_columns_are_those_of_a_product(client: Any, B: int) -> None:
             assert (rest if not search.squared else np.sqrt(rest)) >= left * (1 - 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("case", "count"), [("text", 1), ("blocks", 2)])
 def test_workers_that_are_killed_lose_nothing(case: str, count: int, tmp_path: Path) -> None:
     data = CASES[case]()
@@ -131,7 +132,6 @@ def test_workers_that_are_killed_lose_nothing(case: str, count: int, tmp_path: P
     compare(there, here, tmp_path, own)
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is killed by what it is asked, the first time; the parts go to the other one."""
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
@@ -153,7 +153,6 @@ def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch
     compare(there, here, tmp_path, own)
 
 
-@pytest.mark.slow
 def test_a_broadcast_that_never_ends_is_the_last_one(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +177,6 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
     compare(there, here, tmp_path, client)
 
 
-@pytest.mark.slow
 def test_without_workers_this_process_scores(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +189,6 @@ def test_without_workers_this_process_scores(
     assert caplog.text.count("no Dask worker is left; nothing is lost, this process scores the columns") == 1
 
 
-@pytest.mark.slow
 def test_what_cannot_be_spread_is_refused(client: Any) -> None:
     data = table(p=12)
     problem = Problem(data, loss="squared-hinge", M=3, C=1.0)

@@ -24,7 +24,7 @@ def far_from_the_origin(seed: int) -> Problem:
     return Problem(data, bias=False, M=4, C=91.0)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(8))
 def test_exact_drivers_close_and_the_relaxation_ends(seed: int) -> None:
     problem = far_from_the_origin(seed)

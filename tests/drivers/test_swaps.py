@@ -48,7 +48,7 @@ def neighbours(ids: tuple[int, ...]) -> set[tuple[int, ...]]:
     return found | {tuple(sorted(inside - {i} | {j})) for i in inside for j in outside}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_ends_where_no_addition_drop_or_swap_pays(given: dict[str, Any], rows: bool) -> None:

@@ -36,7 +36,7 @@ def problem(data: Instance, name: str = "f1", **given: Any) -> Problem:
     return Problem(data, loss="structural", bias=False, measure=name, **given)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
     for seed, (M, C) in enumerate([(1, 2.0), (2, 5.0), (3, 40.0)]):
@@ -275,7 +275,7 @@ def test_prediction_is_the_sign_of_the_score() -> None:
     assert result.params["measure"] == "average-precision"
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_support_equals_brute_force(seed: int) -> None:
     r = np.random.default_rng(seed)

@@ -195,6 +195,7 @@ def test_without_workers_this_process_goes_on(
     assert caplog.text.count("no Dask worker is left; nothing is lost") == 1
 
 
+@pytest.mark.slow
 def test_what_fails_on_a_worker_fails_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(workers.Workers):
         def open(self, tree: Tree) -> None:

@@ -65,6 +65,7 @@ CASES: list[tuple[dict[str, Any], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("given", "holds"), CASES)
 def test_the_best_of_what_is_allowed(given: dict[str, Any], holds: Any) -> None:
     model = FSPClassifier(3, C=0.5, **given)

@@ -98,7 +98,7 @@ def enumerated(kernels: list[Array], y: Array, M: int = M) -> tuple[float, Any, 
     return best
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @each
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_proven_best_is_that_of_enumeration_and_so_is_what_is_predicted(name: str, packed: bool) -> None:
@@ -133,7 +133,7 @@ def test_parameters_copies_and_pickles(name: str) -> None:
         assert hasattr(fitted, "coef_") == (name not in ("additive-hik", "pairs"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @each
 def test_more_than_two_classes_are_one_against_the_rest(name: str) -> None:
     X, y = data(2)

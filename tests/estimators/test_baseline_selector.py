@@ -95,7 +95,7 @@ def test_sparse_equals_dense_or_is_refused(method: str) -> None:
             model(method, scale="standard").fit(sparse.csr_array(Z), Y)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @each_method
 def test_in_pipelines_and_grids_and_for_three_classes(method: str) -> None:
     pipeline = make_pipeline(StandardScaler(), model(method), LinearSVC()).fit(X, Y)

@@ -128,7 +128,7 @@ def test_three_classes_are_three_problems_against_the_rest() -> None:
             clone(model).fit(Z, labels[mixed], bags=bags)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("nearest", [None, 4])
 def test_sparse_equals_dense(scale: str, nearest: int | None) -> None:

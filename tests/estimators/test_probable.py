@@ -45,6 +45,7 @@ def test_of_three_classes_they_are_those_of_one_against_the_rest() -> None:
     assert abs(doubled.predict_proba(X3)[:, 0].mean() - np.mean(Y3 == 0)) < 0.05
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two", "three"])
 def test_a_calibrated_hinge_is_that_of_scikit_learn(data: Any) -> None:
     A, y = data

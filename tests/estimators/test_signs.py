@@ -42,7 +42,7 @@ def reference(signs: list[int], **changes: Any) -> BoundedCase:
     return replace(given, **changes)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
@@ -59,7 +59,7 @@ def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
         np.testing.assert_allclose(model.coef_[0], again, rtol=1e-3, atol=1e-3 * np.abs(again).max())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_relaxation_with_signs(loss: str) -> None:
     best = min(reference(SIGNS, loss=loss).values().values())
@@ -173,7 +173,7 @@ def test_refused_where_nothing_carries_it() -> None:
             kind(positive=True)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_random_signs(seed: int) -> None:
     """Whatever the losses, scales and biases, the refitted classifier is the optimum of its support."""

@@ -88,6 +88,7 @@ def forced(m: Any) -> None:
 EDITS = (plus, before, another, parameters, twice, forced)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_charges_in_a_pyomo_objective_are_those_of_the_problem(edit: Any, loss: str) -> None:
@@ -103,6 +104,7 @@ def test_charges_in_a_pyomo_objective_are_those_of_the_problem(edit: Any, loss: 
     np.testing.assert_allclose(compile(model).penalty, declared.penalty, rtol=1e-15)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "monolithic"])
 def test_beside_the_penalties_of_the_data_in_every_exact_driver(driver: str, tmp_path: Path) -> None:
     model = models.fsp_lambda(data(True), lam=0.05, C=C)

@@ -179,7 +179,7 @@ def allowed_by_pyomo(model: Any) -> set[tuple[int, ...]]:
     return allowed
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_every_selection(edit: Callable[[Any], None]) -> None:
     model = make(rows=OWN_ROWS)

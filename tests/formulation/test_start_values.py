@@ -65,6 +65,7 @@ def test_the_support_is_taken(kind: str, sigma: Any, w: Any, support: tuple[str,
             assert result.objective == pytest.approx(OPTIMUM, rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     ("sigma", "w", "word"),

@@ -55,7 +55,7 @@ def bounded(model: Any) -> Any:
     return model
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_pyomo(loss: str, scale: Any) -> None:
@@ -107,7 +107,7 @@ CHANGES: tuple[Callable[[Any], list[Any]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ["boolean", "plain-svm", "qcqp-ssvm"])
 def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:

@@ -72,7 +72,7 @@ def drawn(seed: int, loss: str, bias: bool, kind: str) -> Problem:
     return Problem(data, loss=loss, bias=bias, M=3, C=2.0, atoms=Groups(data, groups, "norm"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "groups"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])

@@ -62,7 +62,7 @@ def agree(ours: Solved, theirs: Solved) -> None:
     assert abs(ours.lower - theirs.lower) <= 2e-6 * size
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("C", "M"), [(0.01, 5), (1.0, 10), (100.0, 3)])
 def test_it_equals_the_factors(loss: str, C: float, M: int) -> None:
@@ -89,6 +89,7 @@ def test_penalties_fixed_atoms_and_rows(loss: str) -> None:
     agree(*solved_both(problem, low))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_declared_relaxation(loss: str) -> None:
     problem = Problem(text(4, 80, 90), loss=loss, M=5, C=0.3)

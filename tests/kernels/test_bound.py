@@ -165,6 +165,7 @@ def test_gains_of_a_node_are_rounded_up(kind: str) -> None:
             assert exact <= Fraction(found) <= exact + 4 * u * abs(exact)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_alone_and_with_each_atom(kind: str) -> None:
     for case in cases(kind, 2):
@@ -220,6 +221,7 @@ def untraded(value: Any, leaves: Any, enters: Any) -> Any:
     return value + leaves - enters
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mutant", [without_slack, after_cancellation])
 @pytest.mark.parametrize("use", [of_core, of_arrays])
 def test_a_bound_without_its_slack_is_caught(use: Any, mutant: Any, monkeypatch: pytest.MonkeyPatch) -> None:

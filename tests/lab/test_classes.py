@@ -62,7 +62,7 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
     return total
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
@@ -132,6 +132,7 @@ def test_the_classes_of_a_shared_support_are_described_without_a_solve(monkeypat
         assert mipfs.Result.from_json(part.to_json()).weights == part.weights
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sparse_", [False, True])
 def test_the_estimator(sparse_: bool) -> None:
     from scipy import sparse

@@ -50,7 +50,7 @@ def least(given: Ground, low: Any, high: Any) -> float:
     return float(min(values))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -219,6 +219,7 @@ def test_bad_input(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.Ca
         assert said.count("\n") == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bins", [0, 3])
 def test_a_card_is_read_back_and_scores_by_itself(
     card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], bins: int

@@ -27,7 +27,7 @@ def draw(seed: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:
     return y, f
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("name", list(REFERENCES))
 def test_equals_scikit_learn(name: str, ties: bool) -> None:
@@ -36,6 +36,7 @@ def test_equals_scikit_learn(name: str, ties: bool) -> None:
         assert value(name, y, f) == pytest.approx(REFERENCES[name](y, f), abs=1e-14)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("beta", [0.1, 0.5, 1.0, 2.0, 7.0])
 def test_fbeta_equals_scikit_learn(beta: float) -> None:
     for seed in range(100):

@@ -42,6 +42,7 @@ def by_hand(problem: Problem, model: object = None) -> tuple[float, list[int]]:
     raise AssertionError("the bounds do not meet")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("loss", "given"), [("hinge", {"M": 2}), ("squared-hinge", {"lam": 0.3}), ("logistic", {"M": 2})]
 )

@@ -216,7 +216,7 @@ def selections() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("kind", "given"), selections(), ids=[name for name, _ in selections()])
 @pytest.mark.parametrize(("loss", "bias", "seed"), CASES)
 def test_nmmkl_and_the_boolean_relaxation_are_one(
@@ -253,6 +253,7 @@ def sigma_of_pool() -> Array:
     return sigmas
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lam", [0.0, 0.4])
 @pytest.mark.parametrize(("loss", "bias", "seed"), CASES)
 def test_reduced_mkl_dual_primal_and_the_formulas(loss: str, bias: bool, seed: int, lam: float) -> None:

@@ -14,6 +14,7 @@ from mipfs.models import benders
 from tests.formulation.test_charges import CHARGES, NAMES, C, best, data, value
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_they_hold_and_meet_at_the_optimum(loss: str) -> None:
     problem = mipfs.Problem(data(), M=3, C=C, loss=loss, lam=CHARGES.tolist())

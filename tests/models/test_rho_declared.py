@@ -33,7 +33,7 @@ def value(declared: Any) -> float:
     return float(declared.cvxpy.value)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(4))
@@ -74,7 +74,7 @@ def test_the_dual_over_a_pool_is_that_of_the_paper() -> None:
     assert by_clarabel.bound == pytest.approx(mipfs.solve(problem, "kelley", gap=1e-6).bound, rel=1e-5)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("model", [models.qcqp_relaxation, models.boolean_relaxation])

@@ -33,7 +33,7 @@ def draw(seed: int, n: int = 6, p: int = 4) -> Instance:
     return Instance.from_arrays(X, y, penalty={"x2": 0.05} if seed % 2 else None)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", MEASURES)
 def test_both_doors_equal_the_reference(name: str) -> None:
     for seed in range(4):
@@ -117,6 +117,7 @@ def test_by_name_and_by_call() -> None:
         structural_dual.declare(structural_dual.problem(draw(1), measure="f1", M=2), form="primal")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_program_of_the_data_is_the_relaxation_over_all_labellings(bias: bool) -> None:
     """(16) and (15) over what is generated, against all labellings and selections in CVXPY; sigma is that of S."""
@@ -159,6 +160,7 @@ def test_groups_are_declared_too() -> None:
         assert declared.sigma.value.sum() == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["f1", "error", "prbep"])
 def test_one_feature_is_the_squared_l1_norm(name: str) -> None:
     """Mao 2013, 6.1: with B = 1 the relaxation is min ½ ‖w‖₁² + C max over ȳ of [Δ(ȳ) − wᵀa(ȳ)]₊."""

@@ -32,7 +32,7 @@ def make(seed: int = 0, scale: Any = "standard", **changes: Any) -> Instance:
     return Instance.from_arrays(X, y, scale=scale, **changes)
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("seed", range(1, 40))
 def test_brute_force(seed: int) -> None:
     one = case(seed)

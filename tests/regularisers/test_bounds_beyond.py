@@ -19,7 +19,7 @@ from mipfs.run.carry import taken_over
 from tests.bounded_cases import case
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", [2, 7, 11, 14])
 def test_a_path_is_its_points(seed: int) -> None:
     """What is carried over from one C, or one M, to the next changes no optimum."""

@@ -33,6 +33,7 @@ def mixed() -> tuple[Any, float]:
     return program, float(np.max(angle - np.exp(third)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("in_process", [False, True])
 @pytest.mark.parametrize("make", [lambda: largest_eigenvalue(6), mixed], ids=["eigenvalue", "mixed"])
 def test_the_answer_is_the_same_in_a_process_of_its_own(

@@ -35,6 +35,7 @@ def knapsack(seed: int, n: int) -> highs.Model:
     return model
 
 
+@pytest.mark.slow
 def test_models_in_several_threads_do_not_know_of_one_another() -> None:
     def work(seed: int) -> list[str]:
         model = knapsack(seed, 8)
@@ -76,6 +77,7 @@ def long_lp() -> highs.Model:
     return model
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", [long_lp, lambda: knapsack(1, 60)], ids=["LP", "MILP"])
 @pytest.mark.parametrize("way", ["Ctrl-C", "must_stop fails"])
 def test_what_the_caller_raises_is_heard_within_a_second(make: Callable[[], highs.Model], way: str) -> None:
@@ -129,6 +131,7 @@ def test_errors_come_back_and_threads_are_used_again() -> None:
         own_threads.share(lambda low, high: low // (low - 5), 10, 2)
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_a_daemon_solves() -> None:
     """A solve that came back to an interpreter that is gone would abort the process."""
     code = """

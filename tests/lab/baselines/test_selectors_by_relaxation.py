@@ -59,7 +59,7 @@ def test_nmmkl_ranks_by_the_multipliers_of_its_qcqp(seed: int, bias: bool, loss:
         np.testing.assert_allclose(found.scores(data), plain(data.X[:, found.ids], data.y, c, loss, bias), atol=1e-3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_qcqp_ssvm_is_that_of_its_program_on_all_features(
@@ -102,6 +102,7 @@ def separated(data: Instance, left: np.ndarray, kept: np.ndarray, r: np.ndarray,
     return float(cp.Problem(cp.Minimize(r @ cp.abs(w)), [margins[np.flatnonzero(kept)] >= 1]).solve(solver=cp.HIGHS))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("concave", ["log", "exp"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_turn_is_a_step_of_frank_and_wolfe(bias: bool, concave: Any) -> None:

@@ -112,6 +112,7 @@ def test_any_loss_and_driver_takes_the_embedded_bags() -> None:
     assert result.status.name == "OPTIMAL"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", ["standard", "unit"])
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_array])
 def test_a_scaled_instance_equals_columns_scaled_by_hand(scale: Any, store: Any) -> None:

@@ -48,7 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAMES = ("closed", "infeasible", "path", "ladder", "hostile", "several", "wide", "long")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_opens_without_a_complaint_at_any_width(chromium: Browser, pages: Path, name: str) -> None:
     for width, scheme in ((1280, "light"), (400, "dark")):
@@ -119,6 +119,7 @@ def test_the_keys_read_the_values_to_a_screen_reader(chromium: Browser, pages: P
     assert "support 2:" in chromium.run(said)
 
 
+@pytest.mark.slow
 def test_a_long_run_is_a_page_of_few_elements(chromium: Browser, pages: Path) -> None:
     assert (pages / "long.html").stat().st_size < page.document.MOST_BYTES
     chromium.size(1280, 900)

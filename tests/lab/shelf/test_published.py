@@ -91,7 +91,7 @@ def same_relaxation(problem: Problem, driver: str, options: dict[str, Any]) -> R
     return published
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", some(MANY, 2))
 @pytest.mark.parametrize(("driver", "options"), EXACT)
 def test_exact_drivers_equal_enumeration(driver: str, options: dict[str, Any], seed: int) -> None:

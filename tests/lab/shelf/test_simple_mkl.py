@@ -50,7 +50,7 @@ def check(found: Mixture, X: np.ndarray, y: np.ndarray, c: np.ndarray, value: fl
     assert found.seconds > 0
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # in the tenth digit
 @pytest.mark.parametrize("newton", [False, True])
 @pytest.mark.parametrize("seed", range(12))

@@ -21,7 +21,7 @@ def wide(seed: int = 0) -> Problem:
     return Problem(Instance.from_arrays(X, y), M=3, C=0.01)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("method", ["fgm", "bss", "leverage", "approx-bss", "rrqr", "uniform", "rfe", "l1-svm"])
 def test_the_whole_is_proven_whatever_was_chosen(method: str) -> None:
     problem = wide()

@@ -34,7 +34,7 @@ def rescaled(found: Sketch, X: np.ndarray) -> np.ndarray:
     return X[:, found.ids] * found.rescaling
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bias", [True, False])
 def test_margin_and_radius_are_measured_and_keep_their_promises(seed: int, bias: bool) -> None:
@@ -65,6 +65,7 @@ def test_margin_and_radius_are_measured_and_keep_their_promises(seed: int, bias:
             assert guarantee.eigenvalues.high <= guarantee.promised.high * (1 + 1e-9)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(8))
 def test_supervised_columns_keep_the_margin_of_the_support_vectors(seed: int) -> None:
     """Theorem 1: the SVM on the support vectors, in all features and in the chosen ones."""
@@ -184,7 +185,7 @@ def test_the_document_is_json_and_a_sketch_is_picklable() -> None:
     assert "<table>" in found._repr_html_()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "r"), [(0, 30), (1, 40)])
 @pytest.mark.parametrize("M", [40, 50])
 def test_the_columns_chosen_most_often_on_pauls_data_are_the_relevant_ones(M: int, seed: int, r: int) -> None:

@@ -98,6 +98,7 @@ def test_pivots_are_the_columns_farthest_from_those_before(container: object) ->
     np.testing.assert_array_equal(found.rescaling, 1.0)
 
 
+@pytest.mark.slow
 def test_approximate_bss_becomes_bss_as_projections_grow() -> None:
     r = np.random.default_rng(0)
     Z = r.standard_normal((15, 200)) * np.exp(0.5 * r.standard_normal(200))

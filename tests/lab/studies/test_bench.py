@@ -58,7 +58,7 @@ def without_times(found: Any) -> Any:
     return [without_times(one) for one in found] if isinstance(found, list) else found
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("measure", ["accuracy", "f1", "error"])
 @pytest.mark.parametrize("method", ["rfe", "l1-svm"])
 def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, measure: str) -> None:
@@ -125,6 +125,7 @@ def test_every_method_is_there_and_leaves_a_classifier() -> None:
     assert "<table>" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_same_wherever_it_runs_and_with_the_records_of_before(tmp_path: Path) -> None:
     methods, sizes = ["uniform", "rfe", "cd-svm"], [2, 3]
     whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
