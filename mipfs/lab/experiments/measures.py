@@ -19,7 +19,6 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fits import scores, solved
 from mipfs.lab.experiments.measures_report import claims, report
 from mipfs.lab.experiments.study import Row, Study, Unit
-from mipfs.lab.joint import joint_problem
 from mipfs.measures import value
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -157,7 +156,7 @@ def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> li
     data, C = part.data, 0.25 * weight * part.data.n_samples
     rows: list[Row] = []
     began = cpu_clock()
-    problem = joint_problem(data, name, M=M, C=C, beta=None, k=k, constant=0.0)
+    problem = Problem(data, loss="structural", bias=False, M=min(M, data.n_features), C=C, measure=name, k=k)
     result = solved(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
     fitted = _on(data, data.columns_of(result.selected), name, C, k)
     gap = {"gap": result.gap}

@@ -15,8 +15,8 @@ from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import DASH, averaged, curves, grouped, mean, percent, shown
 from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
-from mipfs.lab.joint import joint_problem
 from mipfs.plumbing.clock import cpu_clock
+from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 
 SIZES = (50, 250, 1000)
@@ -75,7 +75,8 @@ def _selected(part: Task, M: int, weight: float, run: str) -> list[Row]:
     """The relaxation's predictor, and the structural SVM on its M features."""
     data, C = part.data, _C(part, weight)
     began = cpu_clock()
-    problem = joint_problem(data, NAME, M=M, C=C, beta=None, k=part.k, constant=0.0)
+    most = min(M, data.n_features)
+    problem = Problem(data, loss="structural", bias=False, M=most, C=C, measure=NAME, k=part.k)
     steps = TIGHT_STEPS if run == "tight" else STEPS
     result = solved(problem, "two_layer", gap=GAPS[run], iteration_limit=steps)
     ids = np.sort(data.columns_of(result.selected))

@@ -105,15 +105,14 @@ class Joint:
 
     def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
         from mipfs.drivers import solve
-        from mipfs.lab.joint import joint_problem, with_constant
+        from mipfs.problem import Problem
 
-        constant = float(setting.bias)
-        wide = with_constant([data], constant)[0]
         asked = measure_of(setting)
-        problem = joint_problem(wide, M=M, C=0.25 * C * data.n_samples, constant=constant, **asked)
+        C_joint = 0.25 * C * data.n_samples
+        problem = Problem(data, loss="structural", bias=setting.bias, M=M, C=C_joint, **asked)
         result = solve(problem, self.driver, gap=self.gap, time_limit=setting.time_limit)
-        ids = np.sort(wide.columns_of(_selected(result)))
-        return _fit_of(result, of_columns(data, ids[ids < data.n_features], C, bias=setting.bias, **asked))
+        ids = np.sort(data.columns_of(_selected(result)))
+        return _fit_of(result, of_columns(data, ids, C, bias=setting.bias, **asked))
 
 
 @dataclass(frozen=True)
