@@ -10,16 +10,21 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    average,
     averaged,
+    count,
     curves,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
-    standard_error,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import above, below, judged, no_worse
 from mipfs.report.blocks import Block, Table
@@ -74,20 +79,16 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 
 def _made(rows: Sequence[Row], x: str, label: str) -> Block:
-    lines = []
-    for (value, method), some in sorted(grouped(rows, x, "method").items(), key=lambda item: item[0][0]):
-        cells = [str(value), str(method), str(len(some)), _accuracy(some)]
-        cells += [f"{sum(row['recovers'] for row in some)} of {len(some)}", shown(mean(some, "size"), "{:.1f}")]
-        proven = [row for row in some if row["proven"]]
-        cells.append(f"{len(proven)} of {len(some)}" if method == "exact" else DASH)
-        lines.append([*cells, shown(mean(some, "seconds"), "{:.2f}")])
-    head = [label, "method", "draws", "accuracy in %", "exactly {f1, f2}", "features", "proven", "CPU s"]
-    return Table(head, lines, left=2)
-
-
-def _accuracy(rows: Sequence[Row]) -> str:
-    error = standard_error(rows, "accuracy")
-    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * error, '{:.2f}')}"
+    columns = [
+        count("draws"),
+        ("accuracy in %", with_error),
+        ("exactly {f1, f2}", lambda some: out_of(some, "recovers")),
+        average("features", "size", "{:.1f}"),
+        ("proven", lambda some: out_of(some) if some[0]["method"] == "exact" else DASH),
+        average("CPU s", "seconds", "{:.2f}"),
+    ]
+    groups = sorted(grouped(rows, x, "method").items(), key=lambda item: item[0][0])
+    return tabulated(groups, [label, "method"], columns, left=2)
 
 
 def _splits(rows: Sequence[Row]) -> Block:
@@ -95,13 +96,12 @@ def _splits(rows: Sequence[Row]) -> Block:
     for (data,), mine in grouped(rows, "data").items():
         for number, ((B,), some) in enumerate(sorted(grouped(mine, "B").items())):
             for method in METHODS:
-                these = [row for row in some if row["method"] == method]
-                if not these:
-                    continue
-                theirs = PAPER.get(data, {}).get(method)
-                cells = [str(data), str(B), method, str(len(these)), _accuracy(these)]
-                cells += [theirs[number] if theirs is not None else DASH, shown(mean(these, "size"), "{:.1f}")]
-                lines.append([*cells, shown(mean(these, "seconds"), "{:.2f}")])
+                these = of(some, method=method)
+                if these:
+                    theirs = PAPER.get(data, {}).get(method)
+                    cells = [str(data), str(B), method, str(len(these)), with_error(these)]
+                    cells += [theirs[number] if theirs is not None else DASH, shown(mean(these, "size"), "{:.1f}")]
+                    lines.append([*cells, shown(mean(these, "seconds"), "{:.2f}")])
     head = ["data", "B", "method", "splits", "accuracy in %", "paper", "features", "CPU s"]
     return Table(head, lines, left=3)
 
@@ -109,9 +109,8 @@ def _splits(rows: Sequence[Row]) -> Block:
 def _good(rows: Sequence[Row]) -> Block:
     lines = []
     for (data, B), some in sorted(grouped(rows, "data", "B").items()):
-        exact = {row["seed"]: row for row in some if row["method"] == "exact"}
-        cells = [str(data), str(B), f"{sum(bool(row['proven']) for row in exact.values())} of {len(exact)}"]
-        cells.append(percent(mean(list(exact.values()), "gap"), 1))
+        exact = of(some, method="exact")
+        cells = [str(data), str(B), out_of(exact), percent(mean(exact, "gap"), 1)]
         for method in ("fgm-b", "rfe"):
             mine = [row for row in some if row["method"] == method]
             excess = values(mine, "excess")

@@ -8,7 +8,19 @@ import numpy as np
 
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, mean, percent, shown
+from mipfs.lab.experiments.tables import (
+    DASH,
+    across,
+    compared,
+    curves,
+    grouped,
+    mean,
+    of,
+    out_of,
+    percent,
+    shown,
+    tabulated,
+)
 from mipfs.lab.experiments.verdicts import below, higher, judged, lower, occurs
 from mipfs.report.blocks import Block, Table
 
@@ -100,32 +112,31 @@ def _table(rows: Sequence[Row], *, own: bool) -> Block:
 
 
 def _weights(rows: Sequence[Row]) -> Block:
-    lines = []
     weights = sorted({row["weight"] for row in rows})
-    for measure, title in MEASURES.items():
-        for (method, M), mine in grouped([r for r in rows if r["measure"] == measure], "method", "M").items():
-            cells = [title, str(method), DASH if M is None else str(M)]
-            for weight in weights:
-                some = [row for row in mine if row["weight"] == weight]
-                cells.append(f"{100 * mean(some, 'value'):.1f} ({percent(mean(some, 'gap'), 1)})")
-            lines.append(cells)
-    head = ["measure", "method", "M", *(f"C = {weight:g} n/4" for weight in weights)]
-    return Table(head, lines, "Every C: macro average in % (in parentheses the mean gap that was left)", left=3)
+    groups = [
+        ((title, *key), mine)
+        for measure, title in MEASURES.items()
+        for key, mine in grouped(of(rows, measure=measure), "method", "M").items()
+    ]
+    columns = across("weight", weights, _with_gap, "C = {:g} n/4")
+    title = "Every C: macro average in % (in parentheses the mean gap that was left)"
+    return tabulated(groups, ["measure", "method", "M"], columns, title, left=3)
+
+
+def _with_gap(rows: Sequence[Row]) -> str:
+    return f"{100 * mean(rows, 'value'):.1f} ({percent(mean(rows, 'gap'), 1)})"
 
 
 def _nested(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, C), some in grouped(rows, "data", "C").items():
-        cells = [str(data), f"{C:g}"]
-        for method in ("exact", "fgm"):
-            mine = [row for row in some if row["method"] == method]
-            cells += [f"{sum(row['nested'] for row in mine)} of {len(mine)}", percent(mean(mine, "kept"), 0)]
-            if method == "exact":
-                proven = [row for row in mine if row["proven"]]
-                cells.append(f"{sum(row['nested'] for row in proven)} of {len(proven)}")
-        lines.append(cells)
-    head = ["data", "C", "exact: nested", "features kept", "where both are proven", "FGM: nested", "features kept"]
-    return Table(head, lines, "Steps from M to M + 1 at which all features stay", left=1)
+    columns = [
+        ("exact: nested", lambda some: out_of(of(some, method="exact"), "nested")),
+        ("features kept", lambda some: percent(mean(of(some, method="exact"), "kept"), 0)),
+        ("where both are proven", lambda some: out_of(of(some, method="exact", proven=True), "nested")),
+        ("FGM: nested", lambda some: out_of(of(some, method="fgm"), "nested")),
+        ("features kept", lambda some: percent(mean(of(some, method="fgm"), "kept"), 0)),
+    ]
+    title = "Steps from M to M + 1 at which all features stay"
+    return tabulated(grouped(rows, "data", "C").items(), ["data", "C"], columns, title)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:

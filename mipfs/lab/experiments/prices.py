@@ -18,18 +18,22 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import error, f1, objective, solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
+    STANDING,
+    across,
     averaged,
-    compared,
     curves,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
-    sign_test,
-    standard_error,
+    standing,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import judged, lower
 from mipfs.lab.studies.folds import Fold, fold
@@ -222,16 +226,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 
 def _by_share(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (share,), some in sorted(grouped(rows, "share").items()):
-        exact = [row for row in some if row["method"] == "exact"]
-        cells = [percent(share, 0), f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            cells.append(f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})")
-        lines.append(cells)
+    groups = [((percent(share, 0),), some) for (share,), some in sorted(grouped(rows, "share").items())]
+    columns = [
+        ("exact proven", lambda some: out_of(of(some, method="exact"))),
+        *across("method", METHODS, lambda mine: f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})"),
+    ]
     title = "Mean test error in % over sets, draws and folds (in parentheses the number of features)"
-    return Table(["budget", "exact proven", *METHODS], lines, title)
+    return tabulated(groups, ["budget"], columns, title)
 
 
 def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
@@ -242,26 +243,21 @@ def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
 def _totals(rows: Sequence[Row]) -> Block:
     lines = []
     for method in METHODS[1:]:
-        mine = [row for row in rows if row["method"] == method]
-        less, more, equal = compared(by_set(rows, method))
+        mine = of(rows, method=method)
         cells = [method, percent(mean(mine, "excess"), 1), percent(max(values(mine, "excess")), 0)]
-        cells += [f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}"]
-        cells += [f"{100 * difference(by_set(rows, method)):+.2f}", f"{less} / {more} / {equal}"]
-        lines.append([*cells, f"{sign_test(less, more):.2g}", shown(mean(mine, "seconds"), "{:.2f}")])
-    head = ["method", "mean excess", "largest", "as good as exact", "exact's error less its, points"]
-    head += ["sets: exact better / worse / equal", "sign test p", "CPU s"]
+        cells.append(f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}")
+        lines.append([*cells, *standing(by_set(rows, method)), shown(mean(mine, "seconds"), "{:.2f}")])
+    head = ["method", "mean excess", "largest", "as good as exact", *STANDING, "CPU s"]
     return Table(head, lines, "Excess: the training objective above that of the exact choice")
 
 
 def _by_set(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, share), some in grouped(rows, "data", "share").items():
-        cells = [str(data), percent(share, 0), str(len(grouped(some, "draw", "fold")))]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            cells.append(f"{100 * mean(mine, 'error'):.1f} ± {shown(100 * standard_error(mine, 'error'), '{:.1f}')}")
-        lines.append(cells)
-    return Table(["data", "budget", "folds", *METHODS], lines, "Mean test error in % ± one standard error")
+    groups = [((data, percent(share, 0)), some) for (data, share), some in grouped(rows, "data", "share").items()]
+    columns = [
+        ("folds", lambda some: str(len(grouped(some, "draw", "fold")))),
+        *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
+    ]
+    return tabulated(groups, ["data", "budget"], columns, "Mean test error in % ± one standard error")
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:

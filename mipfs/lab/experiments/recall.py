@@ -13,7 +13,7 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, averaged, curves, grouped, mean, percent, shown
+from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, percent, shown
 from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -147,27 +147,20 @@ def chosen(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
 
 def _table(rows: Sequence[Row]) -> Block:
     lines = []
+    by_weight = across("weight", WEIGHTS, _with_training, "C = {:g} n/4")
     for kind, M in [("all", None), *((kind, M) for kind in ("relaxed", "kept") for M in SIZES)]:
         mine = _of(rows, kind, M)
-        if not mine:
-            continue
-        best = list(chosen(rows, kind, M).values())
-        cells = [kind, DASH if M is None else str(M), str(len(best))]
-        cells += [f"{100 * mean(best, 'recall'):.1f}", shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
-        for weight in WEIGHTS:
-            some = [row for row in mine if row["weight"] == weight]
-            cells.append(f"{100 * mean(some, 'recall'):.1f} ({100 * mean(some, 'training'):.1f})")
-        lines.append(cells)
-    head = [
-        "predictor",
-        "M",
-        "classes",
-        "at the chosen C",
-        "features",
-        "gap left",
-        *(f"C = {w:g} n/4" for w in WEIGHTS),
-    ]
+        if mine:
+            best = list(chosen(rows, kind, M).values())
+            cells = [kind, DASH if M is None else str(M), str(len(best)), f"{100 * mean(best, 'recall'):.1f}"]
+            cells += [shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
+            lines.append(cells + [cell(mine) for _, cell in by_weight])
+    head = ["predictor", "M", "classes", "at the chosen C", "features", "gap left", *(head for head, _ in by_weight)]
     return Table(head, lines, "Macro average of the recall in % (in parentheses among the training documents)", left=2)
+
+
+def _with_training(rows: Sequence[Row]) -> str:
+    return f"{100 * mean(rows, 'recall'):.1f} ({100 * mean(rows, 'training'):.1f})"
 
 
 def _tight(rows: Sequence[Row]) -> Table:

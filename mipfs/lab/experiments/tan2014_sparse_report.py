@@ -10,17 +10,20 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    Column,
+    average,
     averaged,
+    count,
     curves,
     difference,
     grouped,
     mean,
     pairs,
-    shown,
-    standard_error,
+    tabulated,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import above, below, higher, judged, lower, no_worse
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 
 CELL = ("part", "data", "density", "n", "B", "seed")
 DRAW = ("data", "seed")
@@ -34,6 +37,13 @@ SHOWN = "farm_ads"
 """The set whose chart stands at the top of the index."""
 ENOUGH, ENOUGH_TEXTS = 6, 3
 """Draws, and sets, from which on a claim is judged."""
+
+FITTED: tuple[Column, ...] = (
+    average("features", "size", "{:.0f}"),
+    ("accuracy in %", with_error),
+    average("CPU s", "seconds", "{:.2f}"),
+)
+"""What the tables say of a fit."""
 
 
 def report(rows: Sequence[Row]) -> list[Block]:
@@ -67,36 +77,26 @@ def text_title(data: str) -> str:
     return f"{data}: accuracy against B"
 
 
-def _accuracy(rows: Sequence[Row]) -> str:
-    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * standard_error(rows, 'accuracy'), '{:.2f}')}"
-
-
 def _densities(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (density, method), some in sorted(grouped(rows, "density", "method").items()):
-        cells = [f"{density:g}", str(method), str(len(some)), shown(mean(some, "parameter"), "{:.3g}")]
-        cells += [shown(mean(some, "size"), "{:.0f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
-        lines.append([*cells, shown(mean(some, "seconds_of_grid"), "{:.1f}")])
-    head = ["density", "method", "draws", "mean B or C", "features", "accuracy in %", "CPU s", "CPU s of all"]
-    return Table(head, lines, left=2)
+    groups = sorted(grouped(rows, "density", "method").items())
+    parameter, spent = (
+        average("mean B or C", "parameter", "{:.3g}"),
+        average("CPU s of all", "seconds_of_grid", "{:.1f}"),
+    )
+    return tabulated(groups, ["density", "method"], [count("draws"), parameter, *FITTED, spent], left=2)
 
 
 def _texts(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, B, method), some in grouped(rows, "data", "B", "method").items():
-        whole = str(method).startswith("all")
-        cells = [str(data), DASH if whole else str(B), str(method), str(len(some))]
-        cells += [shown(mean(some, "size"), "{:.0f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
-        lines.append(cells)
-    return Table(["data", "B", "method", "splits", "features", "accuracy in %", "CPU s"], lines, left=3)
+    groups = [
+        ((data, DASH if method.startswith("all") else B, method), some)
+        for (data, B, method), some in grouped(rows, "data", "B", "method").items()
+    ]
+    return tabulated(groups, ["data", "B", "method"], [count("splits"), *FITTED], left=3)
 
 
 def _rows(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, n, method), some in sorted(grouped(rows, "data", "n", "method").items()):
-        cells = [str(data), str(n), str(method), str(len(some)), shown(mean(some, "size"), "{:.0f}")]
-        lines.append([*cells, _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")])
-    return Table(["data", "training rows", "method", "draws", "features", "accuracy in %", "CPU s"], lines, left=3)
+    groups = sorted(grouped(rows, "data", "n", "method").items())
+    return tabulated(groups, ["data", "training rows", "method"], [count("draws"), *FITTED], left=3)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
