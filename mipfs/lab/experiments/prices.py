@@ -15,7 +15,7 @@ from mipfs.data.instance import Row as Inequality
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import error, f1, objective, solved
+from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
@@ -117,8 +117,7 @@ class Shop:
         found = []
         for M in COUNTS:
             if self.price.size > M:
-                result = solved(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES)
-                found.append(np.sort(self.data.columns_of(result.selected)))
+                found.append(ids_of(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES))
         return found
 
     def row(self, budget: float) -> Rows:
@@ -134,13 +133,12 @@ Chosen = tuple[Integers, dict[str, Any]]
 def _exact(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, C=C, rows=shop.row(budget), cardinality=False)
     result = solved(problem, "branch", iteration_limit=NODES)
-    facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap}
-    return np.sort(shop.data.columns_of(result.selected)), facts
+    return np.sort(shop.data.columns_of(result.selected)), facts_of(result)
 
 
 def _relaxed(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, loss="squared-hinge", C=C, rows=shop.row(budget), cardinality=False)
-    return np.sort(shop.data.columns_of(solved(problem, "kelley", gap=1e-3).selected)), {}
+    return ids_of(problem, "kelley", gap=1e-3), {}
 
 
 def _greedy(shop: Shop, budget: float) -> Chosen:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import solved
+from mipfs.lab.experiments.fits import relaxed, relaxed_gap, solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, percent, shown
@@ -83,17 +82,9 @@ def _selected(part: Task, M: int, weight: float, run: str) -> list[Row]:
     kept = structural_svm(data, NAME, C, ids, tol=TOL, k=part.k)
     rows: list[Row] = [{"kind": "kept", "gap": result.gap, **_judged(part, kept, began)}]
     if result.relaxed is not None:
-        rows.append({"kind": "relaxed", **_relaxed(part, result.relaxed, C, began)})
+        whole = _judged(part, relaxed(data, result, C), began)
+        rows.append({"kind": "relaxed", "gap": relaxed_gap(result), **whole})
     return rows
-
-
-def _relaxed(part: Task, found: Any, C: float, began: float) -> Row:
-    ids = part.data.columns_of(tuple(found["weights"]))
-    order = np.argsort(ids)
-    w = np.array(list(found["weights"].values()), dtype=float)[order]
-    upper, lower = float(found["upper"]), float(found["lower"])
-    whole = Linear(ids[order], w, float(found["intercept"]), C)
-    return {"gap": (upper - lower) / upper if upper > 0 else None, **_judged(part, whole, began)}
 
 
 def _judged(part: Task, linear: Linear, began: float) -> Row:
