@@ -91,9 +91,7 @@ def finish_study(
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
     """
-    if targets.json == "-":
-        write_json(study.document(), targets.json)
-    elif targets.json is not None and hasattr(study, "save"):
+    if targets.json not in (None, "-") and hasattr(study, "save"):
         study.save(targets.json)
     elif targets.json is not None:
         write_json(study.document(), targets.json)
@@ -201,8 +199,10 @@ def _read_beside(path: Path) -> list[Path]:
         return []  # no data file at all: its reader will say so
 
 
-def write_json(document: Mapping[str, Any], target: str) -> None:
-    """Write any other JSON document to a file, or to standard output for ``-``."""
+def write_json(document: Mapping[str, Any], target: str | None) -> None:
+    """Write any other JSON document to a file, or to standard output for ``-``; nowhere for None."""
+    if target is None:
+        return
     text = in_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     with held(deliver=False):
         if target == "-":
