@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from mipfs.plumbing.signals import held
 from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
-from mipfs.report.visible import in_json
+from mipfs.report.visible import as_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
@@ -203,7 +202,7 @@ def write_json(document: Mapping[str, Any], target: str | None) -> None:
     """Write any other JSON document to a file, or to standard output for ``-``; nowhere for None."""
     if target is None:
         return
-    text = in_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    text = as_json(document)
     with held(deliver=False):
         if target == "-":
             print(text, flush=True)
