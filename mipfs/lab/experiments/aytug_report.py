@@ -54,8 +54,8 @@ BINS = np.linspace(0.0, 1.0, 6)
 
 def report(rows: Sequence[Row]) -> list[Block]:
     """Tables 2 and 3, Figures 1 to 3, and what the paper has not: proofs, and the excess of the stop."""
-    one = [row for row in rows if row["set"] == 1]
-    two = [row for row in rows if row["set"] == 2]
+    one = of(rows, set=1)
+    two = of(rows, set=2)
     blocks: list[Block] = []
     if one:
         blocks += [Heading("Data set one: test errors (Table 2)"), _errors(one), _against(one)]
@@ -76,7 +76,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
                 is_log_y=True,
             )
         )
-    real = [row for row in rows if row["set"] == 3]
+    real = of(rows, set=3)
     if real:
         blocks += [Heading("Real data (Tables 4 and 5)"), _real(real), _wins(real), _seconds(real)]
     return blocks

@@ -56,14 +56,14 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 def at_their_own(rows: Sequence[Row]) -> list[Row]:
     """The rows at each method's own M and C; those of peers on the folds of which there is more than that."""
-    found = [row for row in rows if row["kind"] == "chosen"]
+    found = of(rows, kind="chosen")
     whole = {(row["data"], row["fold"]) for row in found if row["method"] == "exact"}
     return [row for row in found if (row["data"], row["fold"]) in whole]
 
 
 def at_the_same(rows: Sequence[Row]) -> list[Row]:
     """The rows at the M and C of the exact method, those of peers among them, with the excess of their objective."""
-    same = [row for row in rows if row["kind"] == "same"]
+    same = of(rows, kind="same")
     exact = {
         (row["data"], row["fold"], row["M"], row["C"]): row["objective"] for row in same if row["method"] == "exact"
     }
@@ -176,7 +176,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     same = at_the_same(rows)
     if len(grouped(own, "data")) < ENOUGH:
         return []
-    excess = [row for row in same if row["method"] == "rfe"]
+    excess = of(same, method="rfe")
     first = judged(
         "At the same M and C the exact support has smaller test errors than RFE's (Aytug 2015: the method is more "
         "accurate than benchmark methods)",

@@ -65,13 +65,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
         ("noise", "noise", "Noise features (Figure 2)", "noise features"),
         ("samples", "n", "Training samples, 2000 features (Figure 3)", "training samples"),
     ):
-        some = [row for row in rows if row["part"] == part]
+        some = of(rows, part=part)
         if some:
             blocks += [Heading(title), _made(some, x, label)]
             blocks.append(
                 curves(f"Accuracy against {label}", some, x, "accuracy", labels=(label, "test accuracy"), is_log=True)
             )
-    splits = [row for row in rows if row["part"] == "splits"]
+    splits = of(rows, part="splits")
     if splits:
         blocks += [Heading("Small data sets (Tables 2 to 4)"), _splits(splits)]
         blocks += [Heading("How good was FGM?"), _good(splits)]
@@ -112,7 +112,7 @@ def _good(rows: Sequence[Row]) -> Block:
         exact = of(some, method="exact")
         cells = [str(data), str(B), out_of(exact), percent(mean(exact, "gap"), 1)]
         for method in ("fgm-b", "rfe"):
-            mine = [row for row in some if row["method"] == method]
+            mine = of(some, method=method)
             excess = values(mine, "excess")
             good = sum(value <= GOOD for value in excess)
             cells += [f"{good} of {len(excess)}", percent(float(np.mean(excess)), 2), percent(max(excess), 1)]
@@ -127,8 +127,8 @@ def _good(rows: Sequence[Row]) -> Block:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says, judged."""
-    made = [row for row in rows if row["part"] == "noise"]
-    splits = [row for row in rows if row["part"] == "splits"]
+    made = of(rows, part="noise")
+    splits = of(rows, part="splits")
     found = []
     if made:
         found.append(_recovery(made))
@@ -147,9 +147,9 @@ def _recovery(rows: Sequence[Row]) -> Claim:
             parts.append(above(f"{name} selects exactly the pair, share of the draws", found, 0.5))
         else:
             parts.append(below(f"{name} from {MUCH_NOISE} noise features on", far, 0.5))
-    same = mean([r for r in rows if r["method"] == "fgm-b"], "accuracy")
-    ideal = mean([r for r in rows if r["method"] == "ideal"], "accuracy")
-    exact = percent(mean([r for r in rows if r["method"] == "exact"], "recovers"), 0)
+    same = mean(of(rows, method="fgm-b"), "accuracy")
+    ideal = mean(of(rows, method="ideal"), "accuracy")
+    exact = percent(mean(of(rows, method="exact"), "recovers"), 0)
     details = (
         f"up to {max(row['noise'] for row in rows)} noise features; exact {exact} of the draws; accuracy of FGM-B "
         f"{percent(same)}, of the ideal features {percent(ideal)} (the numbers of the made problem are ours)"
@@ -170,10 +170,10 @@ def _quality(rows: Sequence[Row]) -> Claim:
     """Split by split, over the values of B at which the optimum is proven."""
     proven = {tuple(row[k] for k in CELL) for row in rows if row["method"] == "exact" and row["proven"]}
     some = [row for row in rows if tuple(row[k] for k in CELL) in proven]
-    mine = [row for row in some if row["method"] == "fgm-b"]
+    mine = of(some, method="fgm-b")
     splits = [values(part, "excess") for part in grouped(mine, *CELL[:2]).values()]
     excess = values(mine, "excess")
-    theirs = percent(float(np.mean(values([row for row in some if row["method"] == "rfe"], "excess") or [np.nan])))
+    theirs = percent(float(np.mean(values(of(some, method="rfe"), "excess") or [np.nan])))
     gain = difference(pairs(some, "exact", "fgm-b", "accuracy", CELL))
     parts = [
         below(

@@ -66,11 +66,8 @@ def units() -> list[Unit]:
 def measure(unit: Unit) -> list[Row]:
     """Every rung for every M."""
     data = sets.read(unit.params["data"])
-    rows: list[Row] = []
-    for M in SIZES:
-        if data.n_features > M:
-            rows += _measured(data, M, unit.params["C"], unit.params["loss"])
-    return rows
+    sizes = [M for M in SIZES if data.n_features > M]
+    return [row for M in sizes for row in _measured(data, M, unit.params["C"], unit.params["loss"])]
 
 
 def _measured(data: Instance, M: int, C: float, loss: str) -> list[Row]:
@@ -107,8 +104,8 @@ def report(rows: Sequence[Row]) -> list[Block]:
     """The gap of the Boolean relaxation by set, and of all rungs."""
     blocks: list[Block] = []
     for loss, whose in (("squared-hinge", "FGM's problem"), ("hinge", "Aytug's problem")):
-        some = [row for row in rows if row["loss"] == loss]
-        boolean = [row for row in some if row["rung"] == "boolean"]
+        some = of(rows, loss=loss)
+        boolean = of(some, rung="boolean")
         if not boolean:
             continue
         blocks += [Heading(f"{loss}: {whose}"), _rungs(some), _by_set(some)]
@@ -159,13 +156,13 @@ def _ends(rows: Sequence[Row]) -> str:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """That the relaxation is mild, by set."""
-    boolean = [row for row in rows if row["rung"] == "boolean"]
-    some = [row for row in boolean if row["loss"] == "squared-hinge"]
+    boolean = of(rows, rung="boolean")
+    some = of(boolean, loss="squared-hinge")
     if len(grouped(some, "data")) < ENOUGH:
         return []
     gaps = values(some, "gap")
     medians = [float(np.median(values(mine, "gap"))) for mine in grouped(some, "data").values()]
-    hinge = values([row for row in boolean if row["loss"] == "hinge"], "gap")
+    hinge = values(of(boolean, loss="hinge"), "gap")
     small = percent(float(np.mean([gap < 0.01 for gap in gaps])), 0)
     part = below("median gap of a set over M and C", medians, MILD, "{:.1%}")
     details = (

@@ -114,11 +114,8 @@ class Shop:
     @cached_property
     def counted(self) -> list[Integers]:
         """The best supports of M features, whatever they cost."""
-        found = []
-        for M in COUNTS:
-            if self.price.size > M:
-                found.append(ids_of(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES))
-        return found
+        sizes = [M for M in COUNTS if self.price.size > M]
+        return [ids_of(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES) for M in sizes]
 
     def row(self, budget: float) -> Rows:
         """The budget as a row over the features."""
@@ -271,12 +268,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
     """By set: two draws of prices on one set are no independent observations."""
-    exact = [row for row in rows if row["method"] == "exact"]
-    theirs = [row for row in rows if row["method"] == method]
-    gaps = []
-    for share in SHARES:
-        some = [row for row in rows if row["share"] == share]
-        gaps.append(f"{percent(share, 0)}: {100 * difference(pairs(some, 'exact', method, 'error', CELL)):+.1f}")
+    exact = of(rows, method="exact")
+    theirs = of(rows, method=method)
+    points = {s: 100 * difference(pairs(of(rows, share=s), "exact", method, "error", CELL)) for s in SHARES}
+    gaps = [f"{percent(share, 0)}: {value:+.1f}" for share, value in points.items()]
     details = (
         f"points by budget, as a share of the whole price, {', '.join(gaps)}; its objective is "
         f"{percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"

@@ -12,7 +12,7 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import relaxed, relaxed_gap, solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, percent, shown
+from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, of, percent, shown
 from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -156,10 +156,10 @@ def _with_training(rows: Sequence[Row]) -> str:
 
 def _tight(rows: Sequence[Row]) -> Table:
     lines = []
-    for (kind, weight), some in grouped([row for row in rows if row["M"] == TIGHT_SIZE], "kind", "weight").items():
+    for (kind, weight), some in grouped(of(rows, M=TIGHT_SIZE), "kind", "weight").items():
         cells = [str(kind), f"{weight:g}"]
         for run in GAPS:
-            mine = [row for row in some if row["run"] == run]
+            mine = of(some, run=run)
             cells += [percent(mean(mine, "gap")), shown(mean(mine, "size"), "{:.0f}")]
             cells.append(f"{100 * mean(mine, 'recall'):.1f}")
         lines.append(cells)
@@ -198,7 +198,7 @@ def _of_gap(rows: Sequence[Row]) -> str:
     some = [row for row in rows if row["kind"] == "relaxed" and row["M"] == TIGHT_SIZE]
     both = [{**row, "method": row["run"]} for row in some]
     found = averaged(both, "tight", "loose", "recall", ("class", "weight"), ("class",))
-    gaps = [percent(mean([row for row in some if row["run"] == run], "gap")) for run in ("tight", "loose")]
+    gaps = [percent(mean(of(some, run=run), "gap")) for run in ("tight", "loose")]
     return f"a gap of {gaps[0]} in place of {gaps[1]} changes recall by {spread(found)} at M = {TIGHT_SIZE}"
 
 

@@ -86,13 +86,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
     """The picture, and the numbers."""
     blocks: list[Block] = []
     for flips in NOISE:
-        some = [row for row in rows if row["flips"] == flips]
+        some = of(rows, flips=flips)
         if not some:
             continue
         said = "no noise in the labels" if flips == 0.0 else f"{flips:.0%} of the labels turned around"
         blocks.append(Heading(said[0].upper() + said[1:]))
         for method in METHODS[:2]:
-            mine = [row for row in some if row["method"] == method]
+            mine = of(some, method=method)
             blocks.append(_phases(mine, f"Support recovery by {method}, {said}"))
         title = f"Recovery at the best C for each n, {said}"
         best = [row for row in some if row["C"] == _best(some, row["method"], row["n"])]
@@ -137,10 +137,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     for other, name in (("fgm", "FGM"), ("rfe", "RFE")):
         words = f"share of the cells that exact recovers less {name}'s, by draw"
         parts.append(higher(words, averaged(rows, "exact", other, "recovered", key, ("seed",))))
-    share = {m: percent(mean([row for row in rows if row["method"] == m], "recovered"), 0) for m in METHODS}
+    share = {m: percent(mean(of(rows, method=m), "recovered"), 0) for m in METHODS}
     best: dict[str, list[Row]] = {m: [] for m in METHODS}
     for flips in NOISE:
-        some = [row for row in rows if row["flips"] == flips]
+        some = of(rows, flips=flips)
         for m in METHODS:
             best[m] += [row for row in some if row["method"] == m and row["C"] == _best(some, m, row["n"])]
     at_best = ", ".join(f"{m} {percent(mean(best[m], 'recovered'), 0)}" for m in METHODS)

@@ -55,8 +55,8 @@ ENOUGH = 3
 def report(rows: Sequence[Row]) -> list[Block]:
     """Table 1, and the errors on pairs of text classes."""
     blocks: list[Block] = []
-    made = [row for row in rows if row["part"] == "made"]
-    text = [row for row in rows if row["part"] == "text"]
+    made = of(rows, part="made")
+    text = of(rows, part="text")
     if made:
         blocks += [Heading("Made data (Table 1)"), _most(made), _errors(made, "M", "relevant features")]
     if text:
@@ -123,7 +123,7 @@ def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, flo
     """The mean errors of two methods (supervised, over r) on every pair of classes."""
     found = []
     for _, some in grouped([row for row in rows if row["supervised"]], "seed").items():
-        both = [mean([row for row in some if row["method"] == method], "error") for method in (one, other)]
+        both = [mean(of(some, method=method), "error") for method in (one, other)]
         if not np.isnan(both).any():
             found.append((both[0], both[1]))
     return found
@@ -131,8 +131,8 @@ def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, flo
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says, judged."""
-    text = [row for row in rows if row["part"] == "text"]
-    made = [row for row in rows if row["part"] == "made"]
+    text = of(rows, part="text")
+    made = of(rows, part="made")
     found = []
     if len(grouped(made, "M", "seed")) >= ENOUGH:
         found.append(_table_one(made))

@@ -17,6 +17,7 @@ from mipfs.lab.experiments.tables import (
     curves,
     grouped,
     mean,
+    of,
     tabulated,
     with_error,
 )
@@ -44,7 +45,7 @@ CHOSEN = (average("selected", "size", "{:.0f}"), average("of which matter", "rec
 def report(rows: Sequence[Row]) -> list[Block]:
     """Figures 2 to 6, 13 to 18, as tables, and the curves of the accuracy."""
     blocks: list[Block] = []
-    made = [row for row in rows if row["part"] == "types"]
+    made = of(rows, part="types")
     if made:
         blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types(made)]
         for (kind, p), some in grouped(made, "kind", "p").items():
@@ -52,13 +53,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
             blocks.append(
                 curves(made_title(kind, p), drawn, "B", "accuracy", labels=("B", "test accuracy"), is_log=True)
             )
-    expanded = [row for row in rows if row["part"] == "expansions"]
+    expanded = of(rows, part="expansions")
     if expanded:
         blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions(expanded)]
         for (data,), some in grouped(expanded, "data").items():
             title = f"{data}: accuracy against B"
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
-    groups = [row for row in rows if row["part"] == "groups"]
+    groups = of(rows, part="groups")
     if groups:
         blocks.append(Heading("Groups (Figures 15 and 16)"))
         for (p,), some in grouped(groups, "p").items():
@@ -108,15 +109,15 @@ def _expansions(rows: Sequence[Row]) -> Block:
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """FGM against the ℓ1-SVM, the bias, products, and groups."""
     found = []
-    made = [row for row in rows if row["part"] == "types"]
+    made = of(rows, part="types")
     if len(grouped(made, *CELL)) >= ENOUGH:
         found += [_against_l1(made), _bias(made)]
-    expanded = [row for row in rows if row["part"] == "expansions"]
+    expanded = of(rows, part="expansions")
     if len(grouped(expanded, *CELL)) >= ENOUGH:
         found.append(_products(expanded))
         if any(row["method"] == "l1 products" for row in expanded):
             found.append(_one_norm(expanded))
-    groups = [row for row in rows if row["part"] == "groups"]
+    groups = of(rows, part="groups")
     if len(grouped([row for row in groups if row.get("p") is None], *CELL)) >= ENOUGH:
         found.append(_groups(groups))
     return found
@@ -174,7 +175,7 @@ def _one_norm(rows: Sequence[Row]) -> Claim:
 def _groups(every: Sequence[Row]) -> Claim:
     """Figure 15; Figure 16, which is wider, stands beside it."""
     rows, wide = ([row for row in every if (row.get("p") is None) is narrow] for narrow in (True, False))
-    hits = {m: mean([row for row in rows if row["method"] == m], "recovered") for m in ("fgm", "group lasso")}
+    hits = {m: mean(of(rows, method=m), "recovered") for m in ("fgm", "group lasso")}
     size = float(np.mean([row["size"] for row in rows if row["method"] == "fgm"]))
     details = (
         f"{size:.0f} groups on average; groups that matter: {hits['fgm']:.1f} against {hits['group lasso']:.1f}; both "
