@@ -5,7 +5,6 @@ A method is a line in `SOLVED`, in `WHOLE`, in `mipfs.lab.baselines.BASELINES` o
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.losses import get_loss
 from mipfs.plumbing.alarm import TimeUp
+from mipfs.plumbing.registry import meant
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench_setting import Setting
@@ -221,8 +221,7 @@ def get_method(name: str) -> Method:
     """
     found = methods()
     if name not in found:
-        close = difflib.get_close_matches(name, found, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(found)}"
+        hint = meant(name, found, f"it is one of {', '.join(found)}")
         raise UsageError(f"method {name!r} is not known; {hint}")
     return found[name]
 
