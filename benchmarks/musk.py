@@ -37,7 +37,6 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.lab.joint import joint_problem, with_constant
 from mipfs.lab.mil import Bags, Miles, mean_distance
 
 Array = npt.NDArray[np.float64]
@@ -56,13 +55,15 @@ def by_f1(M: int, constant: float) -> Fit:
     """Concepts for F1: weights, intercept, and whether the gap of the relaxation was closed."""
 
     def fit(E: Array, y: Array, C: float) -> tuple[Array, float, bool]:
-        (data,) = with_constant([mipfs.Instance.from_arrays(E, y)], constant)
-        problem = joint_problem(data, "f1", M=M, C=C, beta=None, k=None, constant=constant)
+        data = mipfs.Instance.from_arrays(E, y)
+        at_most = min(M, data.n_features)
+        intercept = {"bias": constant != 0.0, "intercept_scaling": constant or 1.0}
+        problem = mipfs.Problem(data, loss="structural", measure="f1", M=at_most, C=C, **intercept)
         result = mipfs.solve(problem, "two_layer", gap=GAP, T=SELECTIONS)
         w = np.zeros(data.n_features)
         w[[result.columns[name] for name in result.weights]] = list(result.weights.values())
         closed = result.stop_reason is mipfs.StopReason.GAP_CLOSED
-        return w[: E.shape[1]], constant * float(w[E.shape[1] :].sum()), closed
+        return w, result.intercept, closed
 
     return fit
 

@@ -6,7 +6,6 @@ A kind of atoms is a line here. Where predictions and certificates are to be abo
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import checked
+from mipfs.plumbing.registry import meant
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,7 @@ def kind_of(name: Any) -> Kind:
     """
     if isinstance(name, str) and name in KINDS:
         return KINDS[name]
-    close = difflib.get_close_matches(str(name).replace("_", "-"), KINDS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(KINDS)}"
+    hint = meant(str(name).replace("_", "-"), KINDS, f"it is one of {', '.join(KINDS)}")
     raise UsageError(f"no atoms are called {name!r}; {hint}")
 
 
@@ -153,8 +152,7 @@ def make(name: str, data: Instance, /, **options: Any) -> Atoms:
     known = kind.options
     for option in options:
         if option not in known:
-            close = difflib.get_close_matches(option, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"they take {', '.join(known)}"
+            hint = meant(option, known, f"they take {', '.join(known)}")
             raise UsageError(f"the atoms {name!r} have no option {option!r}; {hint}")
     return kind.make(data, **options)
 

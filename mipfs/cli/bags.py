@@ -63,8 +63,7 @@ def bags(
     with held(deliver=False):
         save_bags(found, labels, out)
         about = {"bags": len(names), "concepts": train.n_samples, "width": miles.width}
-        if json is not None:
-            write_json({"schema": 1, **about, "nearest": nearest, "data_sha256": train.sha256, "written": out}, json)
+        write_json({"schema": 1, **about, "nearest": nearest, "data_sha256": train.sha256, "written": out}, json)
     if json != "-" and not quiet:
         shown = [("bags", str(len(names))), ("concepts", f"{train.n_samples}, x1 to x{train.n_samples}, the rows")]
         known = "none" if labels is None else "of every bag: positive when one of its rows is"

@@ -12,8 +12,7 @@ def baselines(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
 
     check_target(json)
     lines = baseline_lines()
-    if json is not None:
-        write_json({"schema": 1, "baselines": lines}, json)
+    write_json({"schema": 1, "baselines": lines}, json)
     if json != "-" and not quiet:
         for title, names in (("What they do", ("name", "what", "source")), ("What they take", TAKEN)):
             show_table(names, [tuple(line[name] for name in names) for line in lines], title=title, left=len(names))

@@ -83,8 +83,7 @@ def compare(
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive, recipe)), **params)
-    if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+    problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     chosen = None if rungs is None else parse_names(rungs)
     with held(deliver=False):

@@ -41,8 +41,7 @@ def compile(
         size = sum(path.stat().st_size for path in folder.iterdir())
         found |= {"seconds": seconds, "kinds": ended, "failed": failed, "bytes": size}
         lines = [f"{len(ended)} kinds are compiled, after {seconds:.0f} s: {size / 1e6:.0f} MB in {folder}"]
-    if json is not None:
-        write_json(found, json)
+    write_json(found, json)
     if json != "-" and not quiet:
         for line in lines:
             say(line)

@@ -57,11 +57,8 @@ def convert(
             n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words),
         )  # fmt: skip
     found = Manifest.of(place)
-    if json is not None:
-        about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}
-        write_json(
-            {"schema": 1, "store": str(place), **about, "blocks": len(found.blocks), "source": found.source}, json
-        )
+    about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}
+    write_json({"schema": 1, "store": str(place), **about, "blocks": len(found.blocks), "source": found.source}, json)
     if json != "-" and not quiet:
         kind = "dense" if found.dense else f"{found.nnz} non-zeros"
         pairs = [("store", str(place)), ("samples", str(found.n_samples)), ("features", str(found.n_features))]

@@ -43,8 +43,7 @@ def evaluate(
     else:
         data = labelled(result, data_file, label)
     document = score(result, data, positive, values=None if card is None else card.decision_function(data))
-    if json is not None:
-        write_json(document, json)
+    write_json(document, json)
     if json != "-" and not quiet:
         _show(document)
     return 0

@@ -13,8 +13,7 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     formulations = formulation_lines()
     carried = driver_lines()
     atoms = atom_lines()
-    if json is not None:
-        write_json({"schema": 1, "formulations": formulations, "drivers": carried, "atoms": atoms}, json)
+    write_json({"schema": 1, "formulations": formulations, "drivers": carried, "atoms": atoms}, json)
     if json != "-" and not quiet:
         _show(formulations, "Formulations")
         _show(carried, "Drivers")

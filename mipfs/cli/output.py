@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from mipfs.plumbing.signals import held
 from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
-from mipfs.report.visible import in_json
+from mipfs.report.visible import as_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
@@ -91,9 +90,7 @@ def finish_study(
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
     """
-    if targets.json == "-":
-        write_json(study.document(), targets.json)
-    elif targets.json is not None and hasattr(study, "save"):
+    if targets.json not in (None, "-") and hasattr(study, "save"):
         study.save(targets.json)
     elif targets.json is not None:
         write_json(study.document(), targets.json)
@@ -201,9 +198,11 @@ def _read_beside(path: Path) -> list[Path]:
         return []  # no data file at all: its reader will say so
 
 
-def write_json(document: Mapping[str, Any], target: str) -> None:
-    """Write any other JSON document to a file, or to standard output for ``-``."""
-    text = in_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+def write_json(document: Mapping[str, Any], target: str | None) -> None:
+    """Write any other JSON document to a file, or to standard output for ``-``; nowhere for None."""
+    if target is None:
+        return
+    text = as_json(document)
     with held(deliver=False):
         if target == "-":
             print(text, flush=True)

@@ -131,8 +131,7 @@ def path(
         check_target(checkpoint, *inputs, json, option="--checkpoint")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = mipfs.Problem(data, **params)
-    if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+    problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)

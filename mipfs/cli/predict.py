@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from typing import Annotated
 
 import typer
@@ -36,7 +34,7 @@ def predict(
     import numpy as np
 
     from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.several import predict_classes
+    from mipfs.cli.several import predict_classes, print_labels
     from mipfs.data.instance import Labels
     from mipfs.errors import UsageError
     from mipfs.lab.classes.one_vs_rest import classes_or_none
@@ -44,7 +42,6 @@ def predict(
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.readers import read_new
-    from mipfs.report.visible import in_cell, visible
     from mipfs.result.prediction import inputs
     from mipfs.result.probability import probabilities
 
@@ -70,15 +67,8 @@ def predict(
         columns = {"totals": np.round(card.totals(data), DIGITS).tolist()} | columns
     if probability:
         columns["probabilities"] = probabilities(result, values).tolist()
-    if json is not None:
-        write_json({"schema": 1, "labels": labels, **columns}, json)
-    if json == "-" or quiet:
-        return 0
-    if not columns:
-        print("\n".join(visible(str(label)) for label in labels))
-        return 0
-    names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
-    write = csv.writer(sys.stdout, lineterminator="\n")
-    write.writerow(["label", *(visible(names[name]) for name in columns)])
-    write.writerows([in_cell(str(label)), *rest] for label, *rest in zip(labels, *columns.values(), strict=True))
+    write_json({"schema": 1, "labels": labels, **columns}, json)
+    if json != "-" and not quiet:
+        names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
+        print_labels(labels, [names[name] for name in columns], [*columns.values()])
     return 0

@@ -64,12 +64,11 @@ def report(
     items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
     with held(deliver=False):
         size = page.write(target, items, title)
-        if json is not None:
-            kinds = [type(study).__name__ for study in studies]
-            statuses = [study.status.name if isinstance(study, Result) else None for study in studies]
-            parts = zip(result_files, kinds, statuses, scores, strict=True)
-            shown = [{"file": f, "kind": k, "status": s, "score": score} for f, k, s, score in parts]
-            write_json({"schema": 1, "page": target, "bytes": size, "items": shown}, json)
+        kinds = [type(study).__name__ for study in studies]
+        statuses = [study.status.name if isinstance(study, Result) else None for study in studies]
+        parts = zip(result_files, kinds, statuses, scores, strict=True)
+        shown = [{"file": f, "kind": k, "status": s, "score": score} for f, k, s, score in parts]
+        write_json({"schema": 1, "page": target, "bytes": size, "items": shown}, json)
     if json != "-" and not quiet:
         say(f"page written to {target} ({size / 1000:,.0f} kB)")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import LabelError, UsageError
@@ -45,9 +45,8 @@ def verify_classes(
     except LabelError as error:
         reports = [Report(False, f"its labels are not those of the data: {error.message}")]
     names = names if name is None else [name]
-    if json is not None:
-        plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]
-        write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, json)
+    plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]
+    write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, json)
     bad = [(name, one) for name, one in zip(names, reports, strict=False) if not one.accepted]
     if bad:
         complain(f"{result_file}: rejected: {bad[0][0]}: {bad[0][1].reason}")
@@ -90,23 +89,28 @@ def predict_classes(
     """Print the class of every row; with scores a table of the values of all classes."""
     from mipfs.cli.output import write_json
     from mipfs.lab.classes.judged import new_rows
-    from mipfs.report.visible import in_cell, visible
 
     values = found.decision_function(new_rows(found, data_file, label))
     labels = found.labels_of(values).tolist()
-    if json is not None:
-        named = [str(one) for one in found.classes]
-        more = {"classes": named, "scores": values.tolist()} if scores else {}
-        write_json({"schema": 1, "labels": labels, **more}, json)
-    if json == "-" or quiet:
-        return 0
-    if not scores:
-        print("\n".join(visible(str(one)) for one in labels))
-        return 0
-    write = csv.writer(sys.stdout, lineterminator="\n")
-    write.writerow(["label", *(visible(f"score of {one}") for one in found.classes)])
-    write.writerows([in_cell(str(one)), *rest] for one, rest in zip(labels, values.tolist(), strict=True))
+    named = [str(one) for one in found.classes]
+    more = {"classes": named, "scores": values.tolist()} if scores else {}
+    write_json({"schema": 1, "labels": labels, **more}, json)
+    if json != "-" and not quiet:
+        heads = [f"score of {one}" for one in found.classes] if scores else []
+        print_labels(labels, heads, values.T.tolist())
     return 0
+
+
+def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
+    """Print labels, one a line, or a table of them and of further columns, as CSV."""
+    from mipfs.report.visible import in_cell, visible
+
+    if not heads:
+        print("\n".join(visible(str(one)) for one in labels))
+        return
+    write = csv.writer(sys.stdout, lineterminator="\n")
+    write.writerow(["label", *map(visible, heads)])
+    write.writerows([in_cell(str(one)), *rest] for one, *rest in zip(labels, *columns, strict=True))
 
 
 def evaluate_classes(
@@ -120,8 +124,7 @@ def evaluate_classes(
     if positive is not None:
         raise UsageError("--positive is for two classes; leave it out")
     document = score(found, data_file, label)
-    if json is not None:
-        write_json(document, json)
+    write_json(document, json)
     if json != "-" and not quiet:
         told = [(words, "undefined" if document[n] is None else f"{document[n]:.4f}") for n, words in SHARES.items()]
         show_pairs([("samples", str(document["n_samples"])), *told])

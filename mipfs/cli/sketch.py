@@ -95,9 +95,8 @@ def sketch(
     with held(deliver=False):
         if out is not None:
             save_columns(found, data_out, out, rescaled)
-        if json is not None:
-            about = {"data_sha256": data.sha256, "scaling": data.scaling, "written": out, "rescaled": rescaled}
-            write_json({**found.document(), **about}, json)
+        about = {"data_sha256": data.sha256, "scaling": data.scaling, "written": out, "rescaled": rescaled}
+        write_json({**found.document(), **about}, json)
         if json != "-" and not quiet:
             show_blocks(found.blocks())
             for target in (out, json):

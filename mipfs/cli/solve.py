@@ -182,12 +182,11 @@ def solve(
     if shared_support:
         raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
-    problem = formulation.compile(declared)
-    if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+    compiled = formulation.compile(declared)
+    problem = with_lp_rows(compiled, subject_to)
+    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    if problem is not compiled:
         declared = of_problem(declared, problem)
-    if (within := bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)) is not problem:
-        problem, declared = within, of_problem(declared, within)
     _check_made(problem, validation, preselect, calibrate)
     limits = {
         "gap": gap,
@@ -202,7 +201,8 @@ def solve(
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
-    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver) | _certificate(no_certificate)
+    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
+    options |= {"certificate": False} if no_certificate else {}
     if preselect is not None:
         options["active"] = _preselected(problem, driver, preselect, seed)
     if write is not None:
@@ -265,10 +265,12 @@ def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[s
         return result
 
 
-def with_lp_rows(problem: Problem, path: str) -> Problem:
-    """The problem with the rows of an LP file on top of its own."""
+def with_lp_rows(problem: Problem, path: str | None) -> Problem:
+    """The problem with the rows of an LP file, where one is given, on top of its own."""
     from mipfs.readers.lp_rows import read_rows
 
+    if path is None:
+        return problem
     rows = read_rows(path, problem.atoms.raw)  # of functions of features the features
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
 
@@ -318,11 +320,6 @@ def _pool(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
     if asked:
         _check_pool(asked, driver)
     return asked
-
-
-def _certificate(is_unwanted: bool) -> dict[str, Any]:
-    """What a driver is told of the certificate."""
-    return {"certificate": False} if is_unwanted else {}
 
 
 def _check_pool(asked: Mapping[str, float], driver: str) -> None:

@@ -79,8 +79,7 @@ def stability(
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = mipfs.Problem(data, **params)
-    if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+    problem = with_lp_rows(problem, subject_to)
     options: dict[str, Any] = {"gap": gap} | ({} if time_limit is None else {"time_limit": time_limit})
     how: dict[str, Any] = {"draws": draws, "share": share, "bootstrap": bootstrap, "driver": driver, "seed": seed}
     with held(deliver=False):

@@ -60,9 +60,8 @@ def _listed(json: str | None, quiet: bool) -> int:
 
     check_target(json)
     studies = [get_study(one) for one in available()]
-    if json is not None:
-        told = [{"name": s.name, "title": s.title, "source": s.source, "units": len(s.units())} for s in studies]
-        write_json({"schema": 1, "studies": told}, json)
+    told = [{"name": s.name, "title": s.title, "source": s.source, "units": len(s.units())} for s in studies]
+    write_json({"schema": 1, "studies": told}, json)
     if json != "-" and not quiet:
         lines = [[s.name, s.title, f"{sum(u.quick for u in s.units())} of {len(s.units())}"] for s in studies]
         show_table(["study", "what", "units (quick)"], lines, left=2)

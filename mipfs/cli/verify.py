@@ -97,10 +97,9 @@ def verify(
         rows = _rows_of(data, subject_to, model, parse_params(params))
         report = mipfs.verify(result, data, rows, verbose=not quiet)
         report = dataclasses.replace(report, differs=(*report.differs, *_other_recipe(result, data_file)))
-    if json is not None:
-        write_json(
-            {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, json
-        )
+    write_json(
+        {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, json
+    )
     if not report.accepted:
         complain(f"{result_file}: rejected: {report.reason}")
         return REJECTED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
 from mipfs.plumbing.digest import digest
+from mipfs.plumbing.registry import meant
 
 Scaling = Literal["none", "standard", "unit"]
 SCALINGS: tuple[Scaling, ...] = ("none", "standard", "unit")
@@ -367,7 +367,4 @@ def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """A hint for a misspelt name."""
-    close = difflib.get_close_matches(str(name), list(names[:20000]), n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"features are called like {names[0]!r}" if names else "there are none"
+    return meant(name, names[:20000], f"features are called like {names[0]!r}" if names else "there are none")

@@ -8,7 +8,6 @@ makes its part of a state (`mipfs.result.state`), or None.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from mipfs.drivers.session import Session
 from mipfs.errors import StartWarning, UsageError
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import Seed, Within, declared
-from mipfs.plumbing.registry import module_of
+from mipfs.plumbing.registry import meant, module_of
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.result.state import State
@@ -275,7 +274,6 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) 
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, [*known, "verbose", "callback", "observers"], n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
+            hint = meant(name, [*known, "verbose", "callback", "observers"], f"it has {', '.join(known)}")
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given, **({"seed": seed} if "seed" in known else {}))

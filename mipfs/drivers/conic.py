@@ -23,7 +23,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, Dual, cut_of_dual
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
 from mipfs.run.proven import prove
@@ -137,7 +137,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
     best: Earned = -np.inf, None
     if dual is not None:
         proven = earned(declared, dual)
-        cut = _cut(problem, dual)
+        cut = cut_of_dual(problem, dual)
         best = (lower_over_hull if declared.hull else lower)(problem, cut), cut
         run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
@@ -187,7 +187,7 @@ def lower_over_hull(problem: Problem, cut: Cut) -> float:
 def earned(declared: Formulation, dual: Dual) -> float:
     """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
     problem = declared.problem
-    cut = _cut(problem, dual)
+    cut = cut_of_dual(problem, dual)
     if declared.hull:
         return lower_over_hull(problem, cut)
     if declared.lagrangian is None:
@@ -195,11 +195,6 @@ def earned(declared: Formulation, dual: Dual) -> float:
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
     inner = problem.selection.minimise_relaxed(cost)[1]
     return added(cut.constant, rounded_down(-taken, taken, cost.size), inner)
-
-
-def _cut(problem: Problem, dual: Dual) -> Cut:
-    alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(get_loss(problem.loss), alpha, problem.c_i), dual)
 
 
 def candidates(problem: Problem, declared: Formulation) -> list[Array]:

@@ -333,7 +333,7 @@ def _of_all(run: Run) -> Array | None:
     """
     problem = run.problem
     settings = RelaxationSettings(merge_above=problem.data.n_samples + 1)
-    is_tall = problem.data.n_samples >= settings.tall * problem.atoms.count
+    is_tall = tall.is_tall(problem.data.n_samples, problem.atoms.count, settings)
     if run.options.T is not None or problem.margin == "rho" or not (is_tall and boolean.carries(problem)):
         return None
     whole = boolean.Boolean(problem, lambda: run.must_stop, settings)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mipfs.data.constant import CONSTANT, with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, LinearClassifier, solved
+from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
 from mipfs.estimators.samples import scikit_errors, take
-from mipfs.lab.baselines.structural_svm import at_relaxation, structural_svm
-from mipfs.lab.joint import constant_of
+from mipfs.lab.baselines.structural_svm import at_relaxation, with_intercept
 from mipfs.measures import WITH_K, value
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -198,15 +197,13 @@ class MeasureClassifier(LinearClassifier):
 
     def _fit_binary(self, data: Instance) -> Fitted:
         k = self._k(data.y)
-        p = data.n_features
         constant = constant_of(self.fit_intercept, self.intercept_scaling)
-        whole = isinstance(self.M, (int, np.integer)) and not isinstance(self.M, bool)
         problem = Problem(
             data,
             loss="structural",
             bias=constant != 0.0,
             intercept_scaling=constant or 1.0,
-            M=min(int(self.M), p) if whole else self.M,
+            M=at_most(self.M, data.n_features),
             C=self.C,
             measure=self.measure,
             beta=self.beta,
@@ -215,21 +212,31 @@ class MeasureClassifier(LinearClassifier):
         )
         check_keep(self.keep, self.driver or "two_layer")
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        wide = with_constant(data, constant) if constant else data
         asked: dict[str, Any] = {"beta": self.beta, "k": k, "tol": REFIT_GAP}
         if self.keep == "all":
-            sigma = sigma_of(result) | ({CONSTANT: 1.0} if constant else {})
-            fitted = at_relaxation(wide, sigma, problem.C, self.measure, **asked)
+            fitted = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, **asked)
         else:
             ids = np.sort(data.columns_of(result.selected))
-            columns = np.append(ids, p) if constant else ids
-            fitted = structural_svm(wide, self.measure, problem.C, columns, **asked)
-        coef = np.zeros(wide.n_features)
-        support = np.zeros(p, dtype=bool)
-        coef[fitted.ids] = fitted.w
-        support[fitted.ids[fitted.ids < p]] = True
-        intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
-        return Fitted(result, support, coef[:p], intercept, n_iter)
+            fitted = with_intercept(data, self.measure, problem.C, ids, constant, **asked)
+        support = np.zeros(data.n_features, dtype=bool)
+        support[fitted.ids] = True
+        return Fitted(result, support, scattered(data.n_features, fitted.ids, fitted.w), fitted.b, n_iter)
+
+
+def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:
+    """The value of the constant column whose weight is the intercept; 0 stands for none.
+
+    Raises
+    ------
+    UsageError
+        A scaling that is no number > 0.
+    """
+    if not fit_intercept:
+        return 0.0
+    number = isinstance(intercept_scaling, (int, float, np.number)) and not isinstance(intercept_scaling, bool)
+    if not number or not 0 < intercept_scaling < math.inf:
+        raise UsageError(f"intercept_scaling = {intercept_scaling!r} must be a number > 0")
+    return float(intercept_scaling)
 
 
 def check_keep(keep: Any, driver: str) -> None:

@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
-from mipfs.estimators.base import solved
-from mipfs.estimators.measure import REFIT_GAP, check_keep, sigma_of
+from mipfs.estimators.base import Fitted, at_most, solved
+from mipfs.estimators.measure import REFIT_GAP, check_keep, constant_of, sigma_of
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.baselines.structural_svm import at_relaxation
-from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
 from mipfs.plumbing.arrays import Array, scattered
-from mipfs.result.result import Result
+from mipfs.problem import Problem
 
 
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -170,19 +169,14 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 feature_names=None,
             )
             constant = constant_of(self.fit_intercept, self.intercept_scaling)
-            fits = [self._fit_binary(data, constant) for data in with_constant(instances, constant)]
-            count = X.shape[0] + int(constant != 0.0)
-            weights = np.array([weights_of(result, count) for result, _ in fits])
-            if self.keep == "all":
-                parts = zip(with_constant(instances, constant), fits, strict=True)
-                weights = np.array([self._all(data, result) for data, (result, _) in parts])
-            self.intercept_ = constant * weights[:, X.shape[0] :].sum(axis=1)
-            weights = weights[:, : X.shape[0]]
+            fits = [self._fit_binary(data, constant) for data in instances]
+            weights = np.array([fitted.coef for fitted in fits])
+            self.intercept_ = np.array([fitted.intercept for fitted in fits])
             self.concept_rows_ = needed(weights, self.nearest)
         self.concepts_ = X[self.concept_rows_]
         self.coef_ = weights[:, self.concept_rows_]
-        self.result_ = fits[0][0] if len(fits) == 1 else [result for result, _ in fits]
-        self.n_iter_ = max(n_iter for _, n_iter in fits)
+        self.result_ = fits[0].result if len(fits) == 1 else [fitted.result for fitted in fits]
+        self.n_iter_ = max(fitted.n_iter for fitted in fits)
         return self
 
     def _divisors(self, X: Any) -> Array:
@@ -191,16 +185,25 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"scale = {self.scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
         return np.array(scaled(as_matrix(X), self.scale)[3])
 
-    def _fit_binary(self, data: Instance, constant: float) -> tuple[Result, int]:
+    def _fit_binary(self, data: Instance, constant: float) -> Fitted:
         check_keep(self.keep, self.driver)
-        problem = joint_problem(data, self.measure, M=self.M, C=self.C, beta=self.beta, k=self.k, constant=constant)
-        return solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
-
-    def _all(self, data: Instance, result: Result) -> Array:
-        """The weights of all concepts that the relaxation uses, (n,) or with the constant one (n + 1,)."""
-        asked: dict[str, Any] = {"beta": self.beta, "k": self.k, "tol": REFIT_GAP}
-        found = at_relaxation(data, sigma_of(result), float(self.C), self.measure, **asked)
-        return scattered(data.n_features, found.ids, found.w)
+        asked: dict[str, Any] = {"beta": self.beta, "k": self.k}
+        problem = Problem(
+            data,
+            loss="structural",
+            bias=constant != 0.0,
+            intercept_scaling=constant or 1.0,
+            M=at_most(self.M, data.n_features),
+            C=self.C,
+            measure=self.measure,
+            **asked,
+        )
+        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        weights, intercept = weights_of(result, data.n_features), result.intercept
+        if self.keep == "all":
+            found = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, tol=REFIT_GAP, **asked)
+            weights, intercept = scattered(data.n_features, found.ids, found.w), found.b
+        return Fitted(result, weights != 0.0, weights, intercept, n_iter)
 
     def decision_function(self, X: Any, bags: Any = None) -> Array:
         """Values of f.

@@ -32,10 +32,17 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     scale: Any
     rescale: Any
     check: Any
+    epsilon: Any
+    random_state: Any
 
     @abstractmethod
     def _how(self) -> Choice:
         """The parameters of the choice."""
+
+    def _choice(self, method: str, projections: int | None = None) -> Choice:
+        """Those by a method."""
+        seed, check = self.random_state, self.check
+        return Choice(method, self.r, self.rank, projections, self.C, self.bias, seed, check, self.epsilon)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the columns.
@@ -217,9 +224,7 @@ class BSSSelector(SketchSelector):
         take(self, locals())
 
     def _how(self) -> Choice:
-        method = "bss" if self.projections is None else "approx-bss"
-        seed, check = self.random_state, self.check
-        return Choice(method, self.r, self.rank, self.projections, self.C, self.bias, seed, check, self.epsilon)
+        return self._choice("bss" if self.projections is None else "approx-bss", self.projections)
 
 
 class LeverageSelector(SketchSelector):
@@ -268,5 +273,4 @@ class LeverageSelector(SketchSelector):
         take(self, locals())
 
     def _how(self) -> Choice:
-        seed, check = self.random_state, self.check
-        return Choice("leverage", self.r, self.rank, None, self.C, self.bias, seed, check, self.epsilon)
+        return self._choice("leverage")

@@ -5,7 +5,6 @@ The engine never imports `mipfs.models`; whatever it needs from there it loads h
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing import user_file
 from mipfs.plumbing.declared import arguments_of
+from mipfs.plumbing.registry import meant
 from mipfs.problem import Problem
 
 ALIASES = {"lambda": "lam", "B": "M"}
@@ -287,8 +287,8 @@ class Loaded:
         options = {one: own.pop(one) for one in known if one in own}
         for one in own:
             if one not in (*self.parameters, *ALIASES.values(), *ALIASES):
-                close = difflib.get_close_matches(one, [*self.parameters, *known], n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join([*self.parameters, *known])}"
+                every = [*self.parameters, *known]
+                hint = meant(one, every, f"it takes {', '.join(every)}")
                 raise UsageError(f"{self.name} with atoms={name} has no parameter {one!r}; {hint}")
         return own, partial(registry.make, name, **options)
 
@@ -301,11 +301,9 @@ class Loaded:
             name = ALIASES.get(given, given)
             name = name if name in known else given
             if name not in (*known, *self._driver_options) and not takes_any:
-                close = difflib.get_close_matches(given, self.parameters, n=1)
-                hint = f"did you mean {close[0]!r}? " if close else ""
-                raise UsageError(
-                    f"{self.name} has no parameter {given!r}; {hint}it takes {', '.join(self.parameters) or 'none'}"
-                )
+                takes = f"it takes {', '.join(self.parameters) or 'none'}"
+                hint = meant(given, self.parameters, "")
+                raise UsageError(f"{self.name} has no parameter {given!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
                 raise UsageError(f"{self.name}: {given!r} is another name of {name!r}, which is given too")
             arguments[name] = value
@@ -344,8 +342,7 @@ def load(name: str | Path) -> Loaded:
         path = Path(text)
         return Loaded(text, path, user_file.build_of(path))
     names = [entry.name for entry in _TABLE]
-    close = difflib.get_close_matches(text.replace("_", "-").lower(), names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(names)}, or a .py file"
+    hint = meant(text.replace("_", "-").lower(), names, f"it is one of {', '.join(names)}, or a .py file")
     raise UsageError(f"no formulation is called {text!r}; {hint}")
 
 

@@ -18,6 +18,7 @@ from mipfs.generators import shipped
 from mipfs.generators.synthetic import (
     INFORMATIVE,
     Density,
+    check_chosen,
     check_room,
     paul_2016,
     tan_2010,
@@ -89,8 +90,7 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     check_room(3 * n, p)
     if M is None:
         M = int(np.random.default_rng([seed, 1]).integers(1, p + 1))
-    if not 1 <= M <= p:
-        raise UsageError(f"M = {M} must lie between 1 and {p}, the number of features")
+    check_chosen(M, p, "features")
     r = np.random.default_rng(seed)
     X = r.standard_normal((n, p))
     divisor = np.linalg.norm(X, axis=1).max()

@@ -37,6 +37,12 @@ def check_room(n_samples: int, n_features: int, density: float = 1.0) -> None:
         raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
 
 
+def check_chosen(M: int, count: int, what: str) -> None:
+    """Refuse a number of features, or groups, that matter and that there are not."""
+    if not 1 <= M <= count:
+        raise UsageError(f"M = {M} must lie between 1 and {count}, the number of {what}")
+
+
 @declared
 def tan_2010(n_samples: Count = 500, n_noise: Natural = 100, seed: Seed = 0) -> dict[str, Any]:
     """The problem of Tan 2010, sections 3.1 and 3.3: a composite pair, a strong single feature, and noise.
@@ -134,8 +140,7 @@ def tan_2014(
         A parameter out of its range.
     """
     check_room(n_samples + n_test, n_features, density)
-    if not 1 <= M <= n_features:
-        raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
+    check_chosen(M, n_features, "features")
     if kind not in POWERS:
         raise UsageError(f"type {kind!r} is unknown; it is one of {', '.join(POWERS)}")
     r = np.random.default_rng(seed)
@@ -201,8 +206,7 @@ def tan_2014_groups(
     if n_features % size:
         raise UsageError(f"n_features = {n_features} must be a multiple of {size}, the features of a group")
     count = n_features // size
-    if not 1 <= M <= count:
-        raise UsageError(f"M = {M} must lie between 1 and {count}, the number of groups")
+    check_chosen(M, count, "groups")
     r = np.random.default_rng(seed)
     chosen = np.sort(r.choice(count, M, replace=False))
     S = (chosen[:, None] * size + np.arange(size)).ravel()
@@ -246,8 +250,7 @@ def paul_2016(
         A parameter out of its range.
     """
     check_room(2 * n_samples, n_features)
-    if not 1 <= M <= n_features:
-        raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
+    check_chosen(M, n_features, "features")
     r = np.random.default_rng(seed)
     parts = {}
     for part in ("train", "test"):

@@ -28,7 +28,7 @@ from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below, scores_of
+from mipfs.proof.cuts import Cut, cut_of_dual, decoded, scores_of
 from mipfs.settings import RelaxationSettings
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
@@ -393,17 +393,14 @@ class Boolean:
             spread = balanced(np.maximum(spread, 0.0), problem.data.y)
         factor = 1.0
         if problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain:
-            whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
-            exact = np.ldexp(whole.astype(float), -q)
+            exact = decoded(self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias))
             scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
                 factor = multiple
                 spread = multiple * exact
-        whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
-        exact = np.ldexp(whole.astype(float), -q)
-        value = dual_value_below(self.loss, exact, problem.c_i)
-        cut = cut_from_dual(problem, exact, value, (whole, q))
+        dual = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
+        cut = cut_of_dual(problem, dual)
         cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]
         found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))

@@ -36,7 +36,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, cut_of_dual, decoded, dual_value_below
 from mipfs.settings import NodeSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -390,11 +390,7 @@ class Relaxation:
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
-        dual = (outcome.whole, outcome.q)
-        problem = self.problem
-        alpha = decoded(dual)
-        g = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem, alpha, g, dual)
+        return cut_of_dual(self.problem, (outcome.whole, outcome.q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
@@ -404,7 +400,7 @@ class Relaxation:
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
-        alpha = np.ldexp(whole.astype(float), -q)
+        alpha = decoded((whole, q))
         v = alpha * self.problem.data.y
         omega = np.asarray(self._X.T @ v, dtype=float)
         if self._is_centred:

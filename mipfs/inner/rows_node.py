@@ -42,7 +42,7 @@ from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, cut_of_dual
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
 from mipfs.settings import NodeSettings, RelaxationSettings
@@ -247,8 +247,7 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        alpha = decoded((whole, q))
-        return cut_from_dual(self.problem, alpha, dual_value_below(self.loss, alpha, self.problem.c_i), (whole, q))
+        return cut_of_dual(self.problem, (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

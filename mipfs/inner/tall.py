@@ -17,6 +17,7 @@ from scipy import sparse
 from mipfs.inner.boolean import Boolean, Known
 from mipfs.inner.reduced_system import Factor
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.settings import RelaxationSettings
 
 WIDTHS = (1.0, 0.3, 0.05)
 """Width over which a hinge is rounded, on the sample, one after the other; all samples have the last."""
@@ -119,6 +120,11 @@ class Plain:
         return 0.0
 
 
+def is_tall(samples: int, columns: int, settings: RelaxationSettings) -> bool:
+    """Whether samples are many times as many as the columns, of which there is one at least."""
+    return columns > 0 and samples >= settings.tall * columns
+
+
 def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     """The SVM on all atoms that may be selected; None where it does not pay, or there was no time for it.
 
@@ -130,10 +136,9 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     problem, settings = whole.problem, whole.settings
     atoms = np.flatnonzero(high > 0.5)
     n = problem.data.n_samples
-    is_tall = whole.first.size >= settings.tall * max(1, atoms.size) and atoms.size > 0
     is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
-    pays = is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap
-    if not pays or whole.must_stop():
+    may_pay = is_tall(whole.first.size, atoms.size, settings) and is_plain and problem.has_kernels
+    if not may_pay or whole.work(atoms.size) <= settings.cheap or whole.must_stop():
         return None
     columns = problem.atoms.columns(atoms)
     rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))

@@ -30,10 +30,10 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.formulation.conic import bias_of, cp, loss_of
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.proof import single
+from mipfs.proof.cuts import Cut
 
 MOST_ATOMS = 100_000
 """Beyond that a Pyomo model takes gigabytes."""
@@ -101,10 +101,7 @@ def cut_of(problem: Problem, alpha: Array) -> Cut:
     """The cut of a dual vector (n,), rounded into the dual set."""
     if problem.loss == "structural":
         raise UsageError("a dual vector over labellings is more than alpha; give the Cut itself")
-    loss = get_loss(problem.loss)
-    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact = decoded(dual)
-    return cut_from_dual(problem, exact, dual_value_below(loss, exact, problem.c_i), dual)
+    return single.cut_of(problem, alpha)
 
 
 def sub(problem: Problem, sigma: npt.ArrayLike) -> Formulation:

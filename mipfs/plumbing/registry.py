@@ -12,6 +12,12 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
 
 
+def meant(name: object, known: Iterable[str], otherwise: str) -> str:
+    """What to give in place of an unknown name: one that is spelt like it, or else what `otherwise` says."""
+    close = difflib.get_close_matches(str(name), known, n=1)
+    return f"did you mean {close[0]!r}?" if close else otherwise
+
+
 def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
     """The module that a registry has under a name.
 
@@ -27,8 +33,7 @@ def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
         No such name.
     """
     if not isinstance(name, str) or name not in registry:
-        close = difflib.get_close_matches(str(name), registry, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(registry)}"
+        hint = meant(name, registry, f"it is one of {', '.join(registry)}")
         raise UsageError(f"{kind} {shown(name)} is not known; {hint}")
     return importlib.import_module(registry[name])
 

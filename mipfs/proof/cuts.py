@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mipfs.kernels.bound import rounded_down
+from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
@@ -76,6 +77,12 @@ def cut_from_dual(problem: Problem, alpha: Array, value: float, dual: Dual) -> C
     dual : Dual, α on its grid
     """
     return Cut(value, scores_above(problem, alpha * problem.data.y), dual)
+
+
+def cut_of_dual(problem: Problem, dual: Dual) -> Cut:
+    """The cut of a dual vector (k, q), of a loss that is a sum over the samples."""
+    alpha = decoded(dual)
+    return cut_from_dual(problem, alpha, dual_value_below(get_loss(problem.loss), alpha, problem.c_i), dual)
 
 
 def decoded(dual: Dual) -> Array:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
-from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import CutPool, cut_of_dual
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
 from mipfs.readers.duals import WIDEST
@@ -90,16 +89,13 @@ def saved_cuts(pool: CutPool) -> Arrays:
 
 def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
     """Add to a pool of the same problem the cuts that `saved_cuts` kept."""
-    problem = pool.problem
     duals = DualStore(pool.problem.data.n_samples)
-    loss = get_loss(problem.loss)
     restored_duals(duals, arrays)
     for index in range(len(duals)):
         dual = duals.get(index)
         if not 0 <= int(dual[0].min(initial=0)) <= int(dual[0].max(initial=0)) <= WIDEST:
             raise ValueError("a dual vector has numbers that none has")
-        alpha = decoded(dual)
-        pool.add(cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual))
+        pool.add(cut_of_dual(pool.problem, dual))
 
 
 def multipliers_of(stored: npt.NDArray[Any]) -> list[Multipliers]:

@@ -15,7 +15,7 @@ from mipfs.kernels.bound import added, gains, lower
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, cut_of_dual
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
@@ -32,9 +32,7 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     if isinstance(given, Combination):
         return cut_from_dual(problem, problem.data.y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
-    dual = loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias)
-    alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
+    return cut_of_dual(problem, loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias))
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:

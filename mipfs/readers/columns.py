@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -241,6 +241,28 @@ def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
             DataWarning,
             stacklevel=2,
         )
+
+
+def finite(numbers: npt.NDArray[np.float64], name: str, path: Path, place: Callable[[int], str]) -> Column:
+    """The numbers of a column, every one finite; `place` says where one of them is.
+
+    Raises
+    ------
+    DataError
+        A number that is infinite or none.
+    """
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        message = f"column {name!r} is {numbers[bad[0]]} {place(int(bad[0]))}"
+        raise DataError(message, "every value must be a finite number", path=path)
+    return numbers
+
+
+def how_many(count: int, name: str, incomplete: Iterable[str]) -> str:
+    """How many values a column lacks, where it is more than one, and which other columns lack some."""
+    others = [other for other in incomplete if other != name]
+    more = f", {count} values in all" if count > 1 else ""
+    return more + (f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else "")
 
 
 def _bags(column: Column) -> npt.NDArray[np.int64]:

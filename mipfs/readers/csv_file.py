@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
+from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
 from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered
@@ -227,16 +227,14 @@ def _check_missing(
     for (name, one), column in zip(preparing.items(), cells, strict=True):
         if one.allows(name):
             continue
-        odd = {cell for cell in set(column) if cell.strip().lower() in MISSING}
+        odd = {cell for cell in set(column) if is_missing(cell)}
         if odd:
             places = [i for i, cell in enumerate(column) if cell in odd]
             found[name] = places[0], len(places), column[places[0]]
     if not found:
         return
     name, (first, count, cell) = next(iter(found.items()))
-    more = f", {count} values in all" if count > 1 else ""
-    others = [other for other in found if other != name]
-    more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
+    more = how_many(count, name, found)
     remedy = _LEAVE_OUT if name in roles else FILL
     raise DataError(f"column {name!r} has no value ({cell!r}){more}", remedy, path=path, line=lines[first])
 

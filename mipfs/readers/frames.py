@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.columns import BAG, MOST_NAMED, WEIGHT, Label, label_among, require_label, to_table
+from mipfs.readers.columns import BAG, WEIGHT, Label, finite, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
 from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
 from mipfs.readers.table import Table
@@ -96,9 +96,7 @@ def column_values(
         return scattered(known, there, len(series))
     if missing.size and not preparing.allows(name):
         row = place_of(frame.index, int(missing[0]))
-        more = f", {missing.size} values in all" if missing.size > 1 else ""
-        others = [other for other in gaps if other != name]
-        more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
+        more = how_many(missing.size, name, gaps)
         raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if kind is not None:
@@ -106,7 +104,7 @@ def column_values(
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
-        return _finite(values.astype(np.float64), name, frame.index)
+        return finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
     if values.dtype.kind not in "OUST" or values.ndim != 1:
         raise DataError(
             f"column {name!r} has the type {series.dtype}", "give numbers or words, or leave the column out", path=FRAME
@@ -124,7 +122,7 @@ def column_values(
             path=FRAME,
         )
     try:
-        return _finite(values.astype(np.float64), name, frame.index)
+        return finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"column {name!r} holds a {type(values[0]).__name__}",
@@ -162,14 +160,3 @@ def _word(value: Any) -> str:
 def place_of(index: Any, i: int) -> str:
     """A row as its frame calls it: its label in the index, not how many rows stand before it."""
     return f"index {index[i]!r}" if isinstance(index[i], str) else f"index {index[i]}"
-
-
-def _finite(numbers: npt.NDArray[np.float64], name: str, index: Any) -> npt.NDArray[np.float64]:
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
-        raise DataError(
-            f"column {name!r} is {numbers[bad[0]]} at {place_of(index, int(bad[0]))}",
-            "every value must be a finite number",
-            path=FRAME,
-        )
-    return numbers

@@ -17,6 +17,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
+from mipfs.plumbing.registry import meant
 from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection.selection import Extras, Rows
 from mipfs.solvers.highs import read
@@ -148,9 +149,6 @@ class _Names:
         raise DataError(f"no feature is called {name!r}", self._remedy(name), path=self.path, line=line)
 
     def _remedy(self, name: str) -> str:
-        import difflib
 
-        close = difflib.get_close_matches(name, list(self.written)[:20000], n=1)
-        if close:
-            return f"did you mean {close[0]!r}?"
-        return f"write x1 ... x{len(self.data.feature_names)}, a name with _ for blanks, or extra_NAME"
+        other = f"write x1 ... x{len(self.data.feature_names)}, a name with _ for blanks, or extra_NAME"
+        return meant(name, list(self.written)[:20000], other)

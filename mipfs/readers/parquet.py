@@ -10,7 +10,7 @@ import numpy as np
 
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import typed
-from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, to_table
+from mipfs.readers.columns import BAG, WEIGHT, Label, finite, label_among, to_table
 from mipfs.readers.csv_file import FEW, FILL, is_missing
 from mipfs.readers.files import opened
 from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
@@ -119,21 +119,18 @@ def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> 
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
     if preparing.allows(name):
         return _with_gaps(name, values, path)
-    if values.null_count:
-        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
+    _check_complete(name, values, path)
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return np.asarray(array, dtype=np.str_)
-    numbers = np.asarray(array, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
-        raise DataError(
-            f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}",
-            "every value must be a finite number",
-            path=path,
-        )
-    return numbers
+    return finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
+
+
+def _check_complete(name: str, values: Any, path: Path) -> None:
+    """Refuse an Arrow array that lacks a value."""
+    if values.null_count:
+        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
 
 
 def _with_gaps(name: str, values: Any, path: Path) -> Column:
@@ -156,9 +153,8 @@ def _typed(name: str, values: Any, kind: str, path: Path, gaps: bool) -> Column:
     """A column whose cells mean what the recipe says; Arrow's dates and moments are dates."""
     import pyarrow as pa
 
-    if values.null_count and not gaps:
-        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
+    if not gaps:
+        _check_complete(name, values, path)
     if kind.startswith("date") and pa.types.is_temporal(values.type):
         return typed.days(values.to_numpy(zero_copy_only=False))
     cells = values.to_pylist()

@@ -66,11 +66,7 @@ def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[st
             "select",
             "M",
         )
-    forced: dict[str, list[str]] = {}
-    for key in ("forced_in", "forced_out"):
-        value = content.get(key, [])
-        forced[key] = [] if value == [] else sidecar.name_list(value, f"[select] {key}", "select", key)
-        sidecar.check_features(forced[key], features, "select", key)
+    forced = {key: sidecar.feature_list(features, "select", key) for key in ("forced_in", "forced_out")}
     for name in forced["forced_in"]:
         if name in forced["forced_out"]:
             sidecar.fail(

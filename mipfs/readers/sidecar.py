@@ -164,11 +164,7 @@ class Sidecar:
                 "write under [data] positive = the word that is +1",
                 "weights",
             )
-        signs = dict[str, list[str]]()
-        for key in ("nonnegative", "nonpositive"):
-            given = content.get(key, [])
-            signs[key] = [] if given == [] else self.name_list(given, f"[weights] {key}", "weights", key)
-            self.check_features(signs[key], features, "weights", key)
+        signs = {key: self.feature_list(features, "weights", key) for key in ("nonnegative", "nonpositive")}
         given = content.get("bounds", {})
         if not isinstance(given, dict):
             self.fail(f"[weights] bounds is {given!r}", "write bounds = { age = [0.0, 2.0] }", "weights", "bounds")
@@ -178,6 +174,13 @@ class Sidecar:
         except UsageError as error:
             self.fail(f"[weights] {error}", "correct it", "weights", "bounds" if "bounds" in content else "box")
         return both(of_signs(**signs), found, whole)
+
+    def feature_list(self, features: Mapping[str, int], table: str, key: str) -> list[str]:
+        """A list of features, empty where there is none."""
+        given = self.tables.get(table, {}).get(key, [])
+        found = [] if given == [] else self.name_list(given, f"[{table}] {key}", table, key)
+        self.check_features(found, features, table, key)
+        return found
 
     def check_features(self, names: Sequence[str], features: Mapping[str, int], table: str, key: str) -> None:
         """Refuse a name that is no feature."""

@@ -8,6 +8,7 @@ text that is not ours prints it by way of this file.
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 import unicodedata
@@ -61,6 +62,11 @@ def in_cell(value: Any) -> Any:
 def in_json(text: str) -> str:
     """A JSON text of the same meaning with such characters as JSON escapes them."""
     return text if text.isascii() and "\x7f" not in text else OUTSIDE.sub(_in_json, text)
+
+
+def as_json(document: Any) -> str:
+    """A document as JSON, indented, with such characters as it escapes them."""
+    return in_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def finite_or_none(value: Any) -> Any:

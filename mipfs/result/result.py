@@ -19,7 +19,7 @@ from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.declared import Within, declared
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
-from mipfs.report.visible import in_json
+from mipfs.report.visible import as_json
 from mipfs.result import result_json
 from mipfs.result.cut_data import HasCuts
 from mipfs.result.gap import relative_gap
@@ -342,7 +342,7 @@ class Result(Judged, Plotted, HasCuts):
                 for r in self.trace
             ],
         }
-        return in_json(json.dumps(result_json.plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+        return as_json(result_json.plain(document))
 
     @classmethod
     @declared

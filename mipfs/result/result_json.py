@@ -13,6 +13,7 @@ import numpy as np
 
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.json_fields import divisor, flag, number, or_null, record, require, sequence, table, text, whole
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
 
@@ -66,7 +67,7 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
             found[name] = _one(read, document[name], name)
     if "gap" not in document:
         raise ValueError("not a complete result: it has no 'gap'")
-    _one(_or_null(_number), document["gap"], "gap")
+    _one(or_null(number), document["gap"], "gap")
     products = "kind" in ((found.get("atoms") or {}).get("made") or {})
     known = {*found["atoms"]["names"]} if products else found["columns"]
     strangers = [name for name in found["weights"] if name not in known]
@@ -96,201 +97,140 @@ def _one(read: Callable[[Any], Any], value: Any, name: str) -> Any:
     raise ValueError(f"not a complete result: {name!r} cannot be {_short(value)}")
 
 
-def _require(holds: bool) -> None:
-    if not holds:
-        raise TypeError
-
-
-def _text(value: Any) -> str:
-    _require(isinstance(value, str))
-    return str(value)
-
-
-def _number(value: Any) -> float:
-    _require(isinstance(value, (int, float)) and not isinstance(value, bool))
-    number: float = value  # a whole number stays one
-    return number
-
-
-def _divisor(value: Any) -> float:
-    _require(_number(value) > 0)
-    return float(value)
-
-
-def _whole(value: Any) -> int:
-    _require(isinstance(value, int) and not isinstance(value, bool) and value >= 0)
-    return int(value)
-
-
 def _label(value: Any) -> Any:
-    _require(isinstance(value, (str, int, float)))
+    require(isinstance(value, (str, int, float)))
     return value
 
 
-def _list(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def of(value: Any) -> tuple[Any, ...]:
-        _require(isinstance(value, list))
-        return tuple(read(item) for item in value)
-
-    return of
-
-
-def _table(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    def of(value: Any) -> dict[str, Any]:
-        _require(isinstance(value, dict))
-        return {name: read(item) for name, item in value.items()}
-
-    return of
-
-
-def _record(**reads: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    """A table that has these entries, and perhaps others."""
-
-    def of(value: Any) -> dict[str, Any]:
-        _require(isinstance(value, dict))
-        return {**value, **{name: read(value[name]) for name, read in reads.items()}}
-
-    return of
-
-
-def _or_null(read: Callable[[Any], Any], unearned: Any = None) -> Callable[[Any], Any]:
-    return lambda value: unearned if value is None else read(value)
-
-
 def _labels(value: Any) -> dict[str, Any]:
-    _require(isinstance(value, dict) and value.keys() == {"negative", "positive"})
+    require(isinstance(value, dict) and value.keys() == {"negative", "positive"})
     return {name: _label(item) for name, item in value.items()}
 
 
 def _params(value: Any) -> dict[str, Any]:
-    _require(isinstance(value, dict))
+    require(isinstance(value, dict))
     for name in ("measure", "loss", "margin"):
-        _or_null(_text)(value.get(name))
+        or_null(text)(value.get(name))
     for name in ("forced_in", "forced_out"):
-        _or_null(_list(_text))(value.get(name))
-    _or_null(_table(_number))(value.get("penalty"))
+        or_null(sequence(text))(value.get(name))
+    or_null(table(number))(value.get("penalty"))
     named = value.get("regulariser")
-    _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
-    _or_null(_table(_list(_or_null(_number))))(value.get("weight_bounds"))
-    _or_null(_table(_number))(value.get("class_weight"))
+    require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
+    or_null(table(sequence(or_null(number))))(value.get("weight_bounds"))
+    or_null(table(number))(value.get("class_weight"))
     for name in ("M", "gap"):
-        _or_null(_number)(value.get(name))
+        or_null(number)(value.get(name))
     return dict(value)
 
 
 def _scaling(value: Any) -> dict[str, Any]:
-    _require(value["kind"] in ("none", "standard", "unit"))
-    center = {"center": _table(_number)} if "center" in value else {}
-    return _record(shift=_table(_number), scale=_table(_divisor), **center)(value)
-
-
-def _flag(value: Any) -> bool:
-    _require(isinstance(value, bool))
-    return bool(value)
+    require(value["kind"] in ("none", "standard", "unit"))
+    center = {"center": table(number)} if "center" in value else {}
+    return record(shift=table(number), scale=table(divisor), **center)(value)
 
 
 def _near_optimal(value: Any) -> dict[str, Any]:
-    support = _record(selected=_list(_text), objective=_number, gap=_or_null(_number))
-    asked = {"complete": _flag, "gap": _or_null(_number), "size": _or_null(_whole)}
-    _record(supports=_list(support), share=_table(_number), **asked)(value)
+    support = record(selected=sequence(text), objective=number, gap=or_null(number))
+    asked = {"complete": flag, "gap": or_null(number), "size": or_null(whole)}
+    record(supports=sequence(support), share=table(number), **asked)(value)
     return dict(value)
 
 
 def _validated(value: Any) -> dict[str, Any]:
-    _record(error=_number, selected=_list(_text))(value)
+    record(error=number, selected=sequence(text))(value)
     return dict(value)
 
 
 def _atoms(value: Any) -> dict[str, Any]:
-    _record(names=_or_null(_list(_text)))(value)
+    record(names=or_null(sequence(text)))(value)
     if value.get("made") is not None and "kind" in value["made"]:
-        kernel = {"degree": _whole, "gamma": _number, "r": _number, "count": _whole}
-        made = _record(kind=_text, parts=_list(_list(_text)), heredity=_or_null(_text), **kernel)(value["made"])
-        _require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
-        _require(len(made["parts"]) == len(value["names"]))
+        kernel = {"degree": whole, "gamma": number, "r": number, "count": whole}
+        made = record(kind=text, parts=sequence(sequence(text)), heredity=or_null(text), **kernel)(value["made"])
+        require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
+        require(len(made["parts"]) == len(value["names"]))
     elif value.get("made") is not None:
-        place = _record(column=_whole, shift=_number, scale=_divisor, map=_table(_numbers))
-        said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
-        _record(data_sha256=_text)(said(value["made"]))
+        place = record(column=whole, shift=number, scale=divisor, map=table(_numbers))
+        said = record(name=text, options=record(), n_features=whole, scaling=text, features=table(place))
+        record(data_sha256=text)(said(value["made"]))
     return dict(value)
 
 
 def _read(value: Any) -> dict[str, Any]:
-    found = _record(label=_or_null(_text), words=_table(_list(_text)))(value)
+    found = record(label=or_null(text), words=table(sequence(text)))(value)
     if "left_out" in found:
-        found["left_out"] = list(_list(_text)(found["left_out"]))
+        found["left_out"] = list(sequence(text)(found["left_out"]))
     if found.get("recipe") is not None:
-        counted = {"filled": _table(_label), "missing": _table(_whole)}
+        counted = {"filled": table(_label), "missing": table(whole)}
         try:
-            Recipe.of_document(_record(**counted)(found["recipe"]))
+            Recipe.of_document(record(**counted)(found["recipe"]))
         except UsageError:
             raise TypeError from None
     return found
 
 
 def _calibration(value: Any) -> dict[str, Any]:
-    numbers = {"a": _number, "b": _number} if value["method"] == "sigmoid" else {"x": _numbers, "y": _numbers}
-    found = _record(method=_text, samples=_whole, folds=_whole, **numbers)(value)
-    _require(found["method"] in ("sigmoid", "isotonic"))
+    numbers = {"a": number, "b": number} if value["method"] == "sigmoid" else {"x": _numbers, "y": _numbers}
+    found = record(method=text, samples=whole, folds=whole, **numbers)(value)
+    require(found["method"] in ("sigmoid", "isotonic"))
     if found["method"] == "isotonic":
         x, y = found["x"], found["y"]
-        _require(isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y) > 0 and list(x) == sorted(x))
+        require(isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y) > 0 and list(x) == sorted(x))
     return found
 
 
 def _settings(value: Any) -> DriverSettings | None:
     """The record in use; None where it is one of another version."""
-    return restored(_record(record=_text)(value))
+    return restored(record(record=text)(value))
 
 
 def _numbers(value: Any) -> Any:
-    return _list(_number)(value) if isinstance(value, list) else _number(value)
+    return sequence(number)(value) if isinstance(value, list) else number(value)
 
 
 def _file_name(value: Any) -> str:
-    _require(isinstance(value, str) and value not in ("", "..") and value == PurePath(value).name and "\0" not in value)
+    require(isinstance(value, str) and value not in ("", "..") and value == PurePath(value).name and "\0" not in value)
     return str(value)
 
 
 def _step(value: Any) -> dict[str, Any]:
-    values = {"objective": _or_null(_number, math.inf), "bound": _or_null(_number, -math.inf)}
-    found = _record(seconds=_number, iteration=_whole, **values)(value)
-    return found | {"upper": _or_null(_number, math.inf)(value.get("upper"))}
+    values = {"objective": or_null(number, math.inf), "bound": or_null(number, -math.inf)}
+    found = record(seconds=number, iteration=whole, **values)(value)
+    return found | {"upper": or_null(number, math.inf)(value.get("upper"))}
 
 
-_free = _or_null(_number)
+_free = or_null(number)
 FIELDS: Mapping[str, Callable[[Any], Any]] = {
-    "status": _text,
-    "stop_reason": _text,
-    "objective": _or_null(_number, math.inf),
-    "bound": _or_null(_number, -math.inf),
-    "selected": _list(_text),
-    "weights": _table(_number),
-    "intercept": _or_null(_number, math.nan),
+    "status": text,
+    "stop_reason": text,
+    "objective": or_null(number, math.inf),
+    "bound": or_null(number, -math.inf),
+    "selected": sequence(text),
+    "weights": table(number),
+    "intercept": or_null(number, math.nan),
     "params": _params,
-    "driver": _text,
-    "seconds": _number,
-    "counters": _table(_number),
-    "trace": _list(_step),
+    "driver": text,
+    "seconds": number,
+    "counters": table(number),
+    "trace": sequence(_step),
     "labels": _labels,
-    "columns": _table(_whole),
-    "n_features": _whole,
+    "columns": table(whole),
+    "n_features": whole,
     "scaling": _scaling,
-    "data_sha256": _text,
-    "rows": _list(_record(name=_text, terms=_table(_number), lb=_free, ub=_free, origin=_text)),
-    "conflict": _list(_text),
-    "relaxed": _or_null(_record(upper=_or_null(_number), lower=_or_null(_number))),
-    "validated": _or_null(_validated),
-    "bound_source": _text,
-    "certificate": _or_null(_record(kind=_text, bound=_free, gap=_number, file=_file_name, sha256=_text)),
-    "versions": _table(_text),
-    "extra": _table(_record()),
-    "atoms": _or_null(_atoms),
-    "near_optimal": _or_null(_near_optimal),
-    "read": _or_null(_read),
-    "command": _or_null(_text),
-    "settings": _or_null(_settings),
-    "calibration": _or_null(_calibration),
+    "data_sha256": text,
+    "rows": sequence(record(name=text, terms=table(number), lb=_free, ub=_free, origin=text)),
+    "conflict": sequence(text),
+    "relaxed": or_null(record(upper=or_null(number), lower=or_null(number))),
+    "validated": or_null(_validated),
+    "bound_source": text,
+    "certificate": or_null(record(kind=text, bound=_free, gap=number, file=_file_name, sha256=text)),
+    "versions": table(text),
+    "extra": table(record()),
+    "atoms": or_null(_atoms),
+    "near_optimal": or_null(_near_optimal),
+    "read": or_null(_read),
+    "command": or_null(text),
+    "settings": or_null(_settings),
+    "calibration": or_null(_calibration),
 }
 """The fields of schema 1, and what reads each."""
 LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings", "calibration")

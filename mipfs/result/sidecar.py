@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -141,18 +142,15 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
     missing or another file. What was not proven to the asked gap may be cut to `limit` bytes: the entry then has the
     bound that the run itself found as "found".
     """
-    if result.claim is not None:
-        claim = result.claim
-        content = None
-        if may_be_cut(result) and math.isfinite(limit):
-            claim, content = within(claim, limit)
-        content = claim.packed() if content is None else content
-        found = {} if claim is result.claim else {"found": float(result.bound)}
-        return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
-    content = held(result)
-    if result.certificate is not None and content is not None:
+    claim = result.claim
+    if claim is None:
+        content = held(result)
+        if result.certificate is None or content is None:
+            return None, result.certificate
         return content, {**result.certificate, "file": name}
-    return None, result.certificate
+    claim, content = within(claim, limit) if may_be_cut(result) and math.isfinite(limit) else (claim, claim.packed())
+    found = {} if claim is result.claim else {"found": float(result.bound)}
+    return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def spooled(
@@ -160,13 +158,11 @@ def spooled(
 ) -> tuple[bytes | Spooled | None, Mapping[str, Any] | None]:
     """As `packed`, but a sidecar that is not cut is made in a file of the folder `room`."""
     claim = result.claim
-    if claim is None or (may_be_cut(result) and math.isfinite(limit)):
-        return packed(result, name, limit)
-    try:
-        content = Spooled(claim, room)
-    except OSError:  # whoever writes it says so
-        return packed(result, name, limit)
-    return content, claim.entry() | {"file": name, "sha256": content.sha256}
+    if claim is not None and not (may_be_cut(result) and math.isfinite(limit)):
+        with suppress(OSError):  # whoever writes it says so
+            content = Spooled(claim, room)
+            return content, claim.entry() | {"file": name, "sha256": content.sha256}
+    return packed(result, name, limit)
 
 
 def held(result: Result) -> bytes | None:

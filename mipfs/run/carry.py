@@ -20,7 +20,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decoded, dual_value_below
 from mipfs.solvers import highs
 from mipfs.svm.labellings import combination, feasible
 
@@ -73,8 +73,7 @@ def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
     loss = get_loss(problem.loss)
     dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), problem.c_i, problem.data.y, problem.bias)
-    alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
+    return cut_of_dual(problem, dual)
 
 
 def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:

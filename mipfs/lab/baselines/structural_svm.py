@@ -9,16 +9,17 @@ with in Table 2, and how the columns that another method has chosen are fitted f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.constant import with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.dual_descent import check_all
 from mipfs.lab.baselines.linear import Linear, check_weight, linear
-from mipfs.lab.joint import with_constant
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
 
@@ -106,13 +107,34 @@ def of_columns(
     bias : bool
         Whether there is an intercept, as the penalised weight of a constant column.
     """
-    constant = float(bias)
     joint_c = 0.25 * C * data.n_samples
-    wide = with_constant([data], constant)[0]
-    columns = np.append(ids, data.n_features) if bias else ids
-    fitted = structural_svm(wide, measure, joint_c, columns, beta=beta, k=k, tol=FIT_GAP)
+    return with_intercept(data, measure, joint_c, ids, float(bias), beta=beta, k=k, tol=FIT_GAP)
+
+
+def with_intercept(
+    data: Instance,
+    measure: str,
+    C: float,
+    columns: npt.NDArray[np.int64],
+    constant: float,
+    *,
+    sigma: npt.NDArray[np.float64] | None = None,
+    **options: Any,
+) -> Linear:
+    """The structural SVM on some columns, its intercept the penalised weight of a column of `constant`; 0 is for none.
+
+    Parameters
+    ----------
+    data, measure, C, columns, sigma, and options : as in `structural_svm`
+    """
+    if constant == 0.0:
+        return structural_svm(data, measure, C, columns, sigma=sigma, **options)
+    wide = with_constant(data, constant)
+    every = np.append(columns, data.n_features)
+    parts = None if sigma is None else np.append(sigma, 1.0)
+    fitted = structural_svm(wide, measure, C, every, sigma=parts, **options)
     kept = fitted.ids < data.n_features
-    return Linear(fitted.ids[kept], fitted.w[kept], fitted.b + constant * float(fitted.w[~kept].sum()), joint_c)
+    return Linear(fitted.ids[kept], fitted.w[kept], fitted.b + constant * float(fitted.w[~kept].sum()), C)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
@@ -122,16 +144,16 @@ def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int 
 
 
 def at_relaxation(
-    data: Instance, sigma: Mapping[str, float], C: float, measure: str, *, tol: float, beta: float | None, k: int | None
+    data: Instance, sigma: Mapping[str, float], C: float, measure: str, constant: float = 0.0, **options: Any
 ) -> Linear:
     """The predictor of a relaxation: the structural SVM at its σ, every feature with σ > 0 kept (Mao 2013, (5)).
 
     Parameters
     ----------
-    data, C, measure, tol, beta, k : as in `structural_svm`
+    data, C, measure, and options : as in `structural_svm`
     sigma : mapping of name to σ in (0, 1]
+    constant : float
+        Of an intercept, see `with_intercept`.
     """
-    ids = data.columns_of(list(sigma))
-    return structural_svm(
-        data, measure, C, ids, beta=beta, k=k, sigma=np.array([*sigma.values()], dtype=float), tol=tol
-    )
+    parts = np.array([*sigma.values()], dtype=float)
+    return with_intercept(data, measure, C, data.columns_of(list(sigma)), constant, sigma=parts, **options)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,10 +22,10 @@ from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import finite_or_none
-from mipfs.result import result_json
+from mipfs.result import archive, result_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
-from mipfs.result.sidecar import packed, verify
+from mipfs.result.sidecar import verify
 from mipfs.shared import features_among
 
 if TYPE_CHECKING:
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 KIND = "one-vs-rest"
 REMEDY = "give what `mipfs solve --json` wrote of data with more than two classes"
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Of every member of the file of certificates: the same results give the same bytes."""
 WORST = (Status.NUMERICAL, Status.NO_SOLUTION, Status.INFEASIBLE, Status.RELAXED, Status.FEASIBLE, Status.OPTIMAL)
 
 
@@ -208,15 +203,7 @@ class OneVsRest(Reported):
         """Write the JSON, and the certificates beside it as ``NAME.cert.npz``; both or neither."""
         path = Path(path)
         name = pair.sidecar_of(path).name
-        stream = io.BytesIO()
-        entries: list[Mapping[str, Any] | None] = []
-        with zipfile.ZipFile(stream, "w") as archive:
-            for k, one in enumerate(self.proofs):
-                content, entry = packed(one, name, 1e6 * certificate_limit)
-                if content is not None:
-                    archive.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
-                entries.append(entry)
-        content = stream.getvalue() if any(entry is not None for entry in entries) else None
+        content, entries = archive.packed_together(self.proofs, name, 1e6 * certificate_limit)
         pair.save(path, f"{json.dumps(self.document(entries), ensure_ascii=False)}\n".encode(), content)
         object.__setattr__(self, "file", str(path))
 
@@ -244,10 +231,6 @@ class OneVsRest(Reported):
 
 def _stated(result: Result) -> dict[str, Any]:
     return dict(json.loads(result.to_json()))
-
-
-def _member(k: int) -> str:
-    return f"{k}.cert.npz"
 
 
 def classes_or_none(path: str | Path) -> OneVsRest | None:
@@ -295,19 +278,9 @@ def _of(document: Mapping[str, Any], path: Path) -> OneVsRest:
 
 def _certified(found: OneVsRest, path: Path) -> OneVsRest:
     """With the certificates out of the file beside it; `verify` says where one is missing or another."""
-    import hashlib
-
     try:
-        with zipfile.ZipFile(pair.sidecar_of(path)) as archive:
-            held = {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
-        held = {}
-
-    def given(k: int, result: Result) -> Result:
-        own, entry = held.get(_member(k)), result.certificate
-        same = own is not None and entry is not None and hashlib.sha256(own).hexdigest() == entry.get("sha256")
-        return replace(result, sidecar=own if same else None)
-
-    if found.together is not None:
-        return replace(found, together=given(0, found.together))
-    return replace(found, classifiers=tuple(given(k, one) for k, one in enumerate(found.classifiers)))
+        content = pair.sidecar_of(path).read_bytes()
+    except (OSError, ValueError):
+        content = None
+    proofs = archive.certified(found.proofs, content)
+    return replace(found, classifiers=tuple(proofs)) if found.together is None else replace(found, together=proofs[0])

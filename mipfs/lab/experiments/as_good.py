@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, curves, grouped, mean, percent, values
+from mipfs.lab.experiments.tables import across, count, curves, grouped, mean, percent, tabulated, values
 from mipfs.lab.experiments.verdicts import above, judged
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 
 SIZES, GRID = (1, 2, 3, 5, 8), (0.1, 1.0)
 ENOUGH = 4
@@ -79,29 +79,25 @@ def measure(unit: Unit) -> list[Row]:
 
 def report(rows: Sequence[Row]) -> list[Block]:
     """Counts by set and by M."""
-    lines = []
-    for (data, C), some in grouped(rows, "data", "C").items():
-        cells = [str(data), str(some[0]["p"]), f"{C:g}"]
-        for M in SIZES:
-            mine = [row for row in some if row["M"] == M]
-            cells.append(_cell(mine[0]) if mine else DASH)
-        lines.append(cells)
-    head = ["data", "p", "C", *(f"M = {M}" for M in SIZES)]
+    columns = across("M", SIZES, lambda mine: _cell(mine[0]), "M = {}")
     title = "Supports within 1% of the optimum (features in all of them / in some); ≥: the list is not complete"
-    blocks: list[Block] = [Heading("How many"), Table(head, lines, title, left=1)]
+    lists = tabulated(grouped(rows, "data", "p", "C").items(), ["data", "p", "C"], columns, title)
+    blocks: list[Block] = [Heading("How many"), lists]
     drawn = [{**row, "C": f"C = {row['C']:g}"} for row in rows if row["complete"]]
     if drawn:
         labels = ("M", "supports (mean over complete lists)")
         blocks.append(curves("Supports within 1 percent", drawn, "M", "supports", "C", labels=labels, spread=False))
     many = [row for row in rows if row["complete"] and row["supports"] > 1]
-    lines = []
-    for (data,), some in grouped(many, "data").items():
-        names = ("least_error", "optimum_error", "largest_error")
-        lines.append([str(data), str(len(some)), *(percent(mean(some, name), 1) for name in names)])
-    if lines:
-        head = ["data", "lists", "best of them", "the optimum", "worst of them"]
-        blocks += [Heading("Does it matter which"), Table(head, lines, "Mean test error over complete lists")]
+    if many:
+        errors = {"best of them": "least_error", "the optimum": "optimum_error", "worst of them": "largest_error"}
+        columns = [count("lists"), *((head, _percent_of(name)) for head, name in errors.items())]
+        matters = tabulated(grouped(many, "data").items(), ["data"], columns, "Mean test error over complete lists")
+        blocks += [Heading("Does it matter which"), matters]
     return blocks
+
+
+def _percent_of(name: str) -> Callable[[Sequence[Row]], str]:
+    return lambda rows: percent(mean(rows, name), 1)
 
 
 def _cell(row: Row) -> str:

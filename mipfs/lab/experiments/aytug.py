@@ -19,7 +19,7 @@ from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.aytug_claims import claims
 from mipfs.lab.experiments.aytug_report import report
-from mipfs.lab.experiments.fits import Fit, chosen, driven, error
+from mipfs.lab.experiments.fits import Fit, chosen, driven, error, scaled
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -91,10 +91,9 @@ def _real(name: str, seed: int) -> list[Row]:
     X, y = whole.block().values, whole.y
     rest, test = train_test_split(np.arange(y.size), test_size=0.2, stratify=y, random_state=seed)
     train, validation = train_test_split(rest, test_size=0.25, stratify=y[rest], random_state=seed)
-    shift, scale = X[train].mean(axis=0), X[train].std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
+    X = scaled(X, train)
     parts = {"train": train, "validation": validation, "test": test}
-    drawn: dict[str, Any] = {one: ((X[ids] - shift) / scale, y[ids]) for one, ids in parts.items()}
+    drawn: dict[str, Any] = {one: (X[ids], y[ids]) for one, ids in parts.items()}
     data = Instance.from_arrays(*drawn["train"])
     program = OneNorm(data, True, "ONSVM")
     fits = [onsvm(data, C, program=program) for C in GRID]

@@ -8,7 +8,7 @@ import numpy as np
 
 from mipfs.lab.experiments.aytug_report import CELL, DIFFERENCE, EXCESS, HALF, METHODS, by_set
 from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import difference, grouped, mean, pairs, percent, values
+from mipfs.lab.experiments.tables import difference, grouped, mean, of, pairs, percent, values
 from mipfs.lab.experiments.verdicts import Part, above, below, higher, judged, larger, lower, no_worse, told
 
 ENOUGH, ENOUGH_TWO, ENOUGH_SETS = 18, 5, 7
@@ -22,7 +22,7 @@ LEAST_M = 20
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says of its made data and of real data, judged."""
-    one, two, real = ([row for row in rows if row["set"] == number] for number in (1, 2, 3))
+    one, two, real = (of(rows, set=number) for number in (1, 2, 3))
     found = [_table_four(real)] if len(grouped(real, "data")) >= ENOUGH_SETS else []
     if len(grouped(two, "M", "seed")) >= ENOUGH_TWO:
         found = [_figure_two(two), _figure_three(two), *found]
@@ -63,7 +63,7 @@ def _stopped(rows: Sequence[Row]) -> Claim:
 
 
 def _converged(rows: Sequence[Row]) -> Claim:
-    stopped = [row for row in rows if row["method"] == "gbd-250"]
+    stopped = of(rows, method="gbd-250")
     small, large = ([row for row in stopped if (row["p"] == EASY) is few] for few in (True, False))
     shares = [[row["proven_of_grid"] / row["grid"] for row in some] for some in (small, large)]
     exact = [row for row in rows if row["method"] == "exact" and row["p"] > EASY]
@@ -83,7 +83,7 @@ def _overlapping(rows: Sequence[Row]) -> Claim:
         higher(f"RFE's overlap less that of {other}", pairs(shared, "rfe", other, "share", CELL)) for other in others
     ]
     parts.append(no_worse("GBD-M's is no worse than RFE's", pairs(shared, "gbd-250", "rfe", "share", CELL)))
-    shares = {m: mean([row for row in shared if row["method"] == m], "share") for m in METHODS}
+    shares = {m: mean(of(shared, method=m), "share") for m in METHODS}
     order = sorted(shares, key=lambda method: -shares[method])
     details = "mean overlap " + ", ".join(f"{method} {percent(shares[method], 1)}" for method in order)
     return judged("RFE overlaps best with the true features, GBD-M closely follows (Table 3)", parts, details)
@@ -99,11 +99,12 @@ def _few(rows: Sequence[Row]) -> Claim:
 
 def _figure_two(rows: Sequence[Row]) -> Claim:
     """Errors against RFE's over M."""
-    by = []
-    for (M,), some in sorted(grouped(rows, "M").items()):
-        by.append(f"M = {M}: {100 * difference(_errors(some, 'gbd-250', 'rfe')):+.2f}")
+    by = [
+        f"M = {M}: {100 * difference(_errors(some, 'gbd-250', 'rfe')):+.2f}"
+        for (M,), some in sorted(grouped(rows, "M").items())
+    ]
     found = _errors([row for row in rows if row["M"] > LEAST_M], "gbd-250", "rfe")
-    exact = [row for row in rows if row["method"] == "exact"]
+    exact = of(rows, method="exact")
     proven = f"{sum(row['proven_of_grid'] for row in exact)} of {sum(row['grid'] for row in exact)}"
     details = f"points by M: {', '.join(by)}; the exact runs prove {proven} fits"
     said = "With 800 features GBD-M beats RFE almost everywhere but at M = 20 (Figure 2)"
@@ -114,10 +115,10 @@ def _figure_three(rows: Sequence[Row]) -> Claim:
     """Where the time goes: every problem at M = 400 against the mean at the least M, where that is measured."""
     times = []
     for (M,), some in sorted(grouped(rows, "M").items()):
-        mine, theirs = (mean([r for r in some if r["method"] == m], "seconds_of_grid") for m in ("gbd-250", "rfe"))
+        mine, theirs = (mean(of(some, method=m), "seconds_of_grid") for m in ("gbd-250", "rfe"))
         times.append(f"M = {M}: {mine:.0f} and {theirs:.0f}")
-    stopped = [row for row in rows if row["method"] == "gbd-250"]
-    least, half = (values([row for row in stopped if row["M"] == M], "seconds_of_grid") for M in (LEAST_M, HALF))
+    stopped = of(rows, method="gbd-250")
+    least, half = (values(of(stopped, M=M), "seconds_of_grid") for M in (LEAST_M, HALF))
     ratios = [seconds / float(np.mean(least)) for seconds in half] if least else []
     part = above("GBD-M's CPU s at M = 400 over those at M = 20, by problem", ratios, TWICE, "{:.3g}")
     said = "GBD-M's burden rises drastically where half of the features are selected, M = 400 of 800 (Figure 3)"

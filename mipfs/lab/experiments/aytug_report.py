@@ -11,17 +11,24 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    across,
+    average,
+    averaged,
     compared,
+    count,
     curves,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
     sign_test,
-    standard_error,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.report.blocks import Block, Table
 from mipfs.report.charts import FAMILY, Curve, Lines
@@ -47,8 +54,8 @@ BINS = np.linspace(0.0, 1.0, 6)
 
 def report(rows: Sequence[Row]) -> list[Block]:
     """Tables 2 and 3, Figures 1 to 3, and what the paper has not: proofs, and the excess of the stop."""
-    one = [row for row in rows if row["set"] == 1]
-    two = [row for row in rows if row["set"] == 2]
+    one = of(rows, set=1)
+    two = of(rows, set=2)
     blocks: list[Block] = []
     if one:
         blocks += [Heading("Data set one: test errors (Table 2)"), _errors(one), _against(one)]
@@ -69,20 +76,25 @@ def report(rows: Sequence[Row]) -> list[Block]:
                 is_log_y=True,
             )
         )
-    real = [row for row in rows if row["set"] == 3]
+    real = of(rows, set=3)
     if real:
         blocks += [Heading("Real data (Tables 4 and 5)"), _real(real), _wins(real), _seconds(real)]
     return blocks
 
 
 def _real(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data,), some in grouped(rows, "data").items():
-        sizes = sorted({row["M"] for row in some})
-        between = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        cells = [str(data), f"{some[0]['n']} × {some[0]['p']}", between, str(len(grouped(some, "seed")))]
-        lines.append(cells + [_with_error(some, method) for method in METHODS])
-    return Table(["data", "n × p", "M", "splits", *METHODS], lines, "Mean test error in % ± one standard error", left=2)
+    columns = [
+        ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
+        ("M", _between),
+        ("splits", lambda some: str(len(grouped(some, "seed")))),
+        *across("method", METHODS, _with_error),
+    ]
+    return tabulated(grouped(rows, "data").items(), ["data"], columns, "Mean test error in % ± one standard error", 2)
+
+
+def _between(rows: Sequence[Row]) -> str:
+    sizes = sorted({row["M"] for row in rows})
+    return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
 def _wins(rows: Sequence[Row]) -> Block:
@@ -97,42 +109,36 @@ def _wins(rows: Sequence[Row]) -> Block:
 
 
 def _seconds(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data,), some in grouped(rows, "data").items():
-        exact = [row for row in some if row["method"] == "exact"]
-        cells = [str(data), _share(exact), f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"]
-        for method in METHODS:
-            cells.append(shown(mean([row for row in some if row["method"] == method], "seconds_of_grid"), "{:.1f}"))
-        lines.append(cells)
+    columns = [
+        ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
+        ("at the chosen C", lambda some: out_of(of(some, method="exact"))),
+        *across("method", METHODS, _seconds_of_grid),
+    ]
     title = "What was proven, and CPU seconds over all values of C (Table 5)"
-    return Table(["data", "exact: proven (all C)", "at the chosen C", *METHODS], lines, title)
+    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
+
+
+def _seconds_of_grid(rows: Sequence[Row]) -> str:
+    return shown(mean(rows, "seconds_of_grid"), "{:.1f}")
 
 
 def by_set(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """The mean test errors of two methods on every real set."""
-    found = []
-    for some in grouped(rows, "data").values():
-        both = pairs(some, one, other, "test_error", ("data", "seed"))
-        if both:
-            found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
-    return found
+    return averaged(rows, one, other, "test_error", ("data", "seed"), ("data",))
 
 
 def _errors(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (n, p), some in sorted(grouped(rows, "n", "p").items()):
-        cells = [f"{n} × {p}", str(len(grouped(some, "seed")))]
-        lines.append(cells + [_with_error(some, method) for method in METHODS])
-    lines.append(["all", str(len(grouped(rows, "n", "p", "seed")))] + [_with_error(rows, m) for m in METHODS])
-    return Table(["n × p", "problems", *METHODS], lines, "Mean test error in % ± one standard error")
+    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(grouped(rows, "n", "p").items())]
+    columns = [
+        ("problems", lambda some: str(len(grouped(some, "n", "p", "seed")))),
+        *across("method", METHODS, _with_error),
+    ]
+    title = "Mean test error in % ± one standard error"
+    return tabulated([*groups, (("all",), rows)], ["n × p"], columns, title)
 
 
-def _with_error(rows: Sequence[Row], method: str) -> str:
-    mine = [row for row in rows if row["method"] == method]
-    if not mine:
-        return DASH
-    error = standard_error(mine, "test_error")
-    return f"{100 * mean(mine, 'test_error'):.2f} ± {shown(100 * error, '{:.2f}')}"
+def _with_error(rows: Sequence[Row]) -> str:
+    return with_error(rows, "test_error")
 
 
 def _against(rows: Sequence[Row]) -> Block:
@@ -162,27 +168,25 @@ def _against(rows: Sequence[Row]) -> Block:
 
 
 def _overlap(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (p, n), some in sorted(grouped(rows, "p", "n").items()):
-        cells = [str(p), str(n)]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            cells.append(f"{mean(mine, 'overlap'):.1f} ({sum(row['match'] for row in mine)})" if mine else DASH)
-        lines.append(cells)
-    head = ["p", "n", *METHODS]
-    return Table(head, lines, "Mean overlap, p less the Hamming distance (exact matches in parentheses)", left=2)
+    groups = sorted(grouped(rows, "p", "n").items())
+    columns = across(
+        "method", METHODS, lambda mine: f"{mean(mine, 'overlap'):.1f} ({sum(row['match'] for row in mine)})"
+    )
+    title = "Mean overlap, p less the Hamming distance (exact matches in parentheses)"
+    return tabulated(groups, ["p", "n"], columns, title, left=2)
 
 
 def _cosines(rows: Sequence[Row]) -> Block:
-    lines = []
-    for method in METHODS:
-        mine = [row for row in rows if row["method"] == method]
-        if mine:
-            overlap = float(np.mean([row["overlap"] / row["p"] for row in mine]))
-            cells = [method, f"{mean(mine, 'cosine'):.4f}", COSINES.get(method, DASH), percent(overlap, 1)]
-            lines.append([*cells, percent(mean(mine, "match"), 0), shown(mean(mine, "features"), "{:.1f}")])
-    head = ["method", "mean ŵ'w", "paper", "overlap", "exact matches", "features"]
-    return Table(head, lines, "Angle between the found and the planted hyperplane")
+    shares = [{**row, "overlap": row["overlap"] / row["p"]} for row in rows]
+    groups = [((method,), mine) for method in METHODS if (mine := of(shares, method=method))]
+    columns = [
+        average("mean ŵ'w", "cosine", "{:.4f}"),
+        ("paper", lambda mine: COSINES.get(mine[0]["method"], DASH)),
+        ("overlap", lambda mine: percent(mean(mine, "overlap"), 1)),
+        ("exact matches", lambda mine: percent(mean(mine, "match"), 0)),
+        average("features", "features", "{:.1f}"),
+    ]
+    return tabulated(groups, ["method"], columns, "Angle between the found and the planted hyperplane")
 
 
 def _figure_one(rows: Sequence[Row]) -> Block:
@@ -203,27 +207,18 @@ def _figure_one(rows: Sequence[Row]) -> Block:
 
 
 def _proofs(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (n, p), some in sorted(grouped(rows, "n", "p").items()):
-        exact = [row for row in some if row["method"] == "exact"]
-        stopped = [row for row in some if row["method"] == "gbd-250"]
-        excess = values(stopped, "most_excess")
-        lines.append(
-            [
-                f"{n} × {p}",
-                _share(exact),
-                f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}",
-                _share(stopped),
-                percent(mean(stopped, "mean_excess"), 3),
-                percent(max(excess), 2) if excess else DASH,
-                shown(mean(exact, "seconds_of_grid"), "{:.1f}"),
-                shown(mean(stopped, "seconds_of_grid"), "{:.1f}"),
-                shown(mean([row for row in some if row["method"] == "rfe"], "seconds_of_grid"), "{:.1f}"),
-            ]
-        )
-    head = ["n × p", "exact: proven (all C)", "at the chosen C", "250 cuts: converged (all C)"]
-    head += ["mean excess", "largest excess", "s exact", "s 250 cuts", "s RFE"]
-    return Table(head, lines, "Excess: objective after 250 cuts above the proven optimum; seconds over all C")
+    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(grouped(rows, "n", "p").items())]
+    seconds = {"exact": "s exact", "gbd-250": "s 250 cuts", "rfe": "s RFE"}
+    columns = [
+        ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
+        ("at the chosen C", lambda some: out_of(of(some, method="exact"))),
+        ("250 cuts: converged (all C)", lambda some: _share(of(some, method="gbd-250"))),
+        ("mean excess", lambda some: percent(mean(of(some, method="gbd-250"), "mean_excess"), 3)),
+        ("largest excess", lambda some: percent(max(values(of(some, method="gbd-250"), "most_excess"), default=None))),
+        *((seconds[method], cell) for method, cell in across("method", seconds, _seconds_of_grid)),
+    ]
+    title = "Excess: objective after 250 cuts above the proven optimum; seconds over all C"
+    return tabulated(groups, ["n × p"], columns, title)
 
 
 def _share(rows: Sequence[Row]) -> str:
@@ -231,23 +226,15 @@ def _share(rows: Sequence[Row]) -> str:
 
 
 def _two(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (M, method), some in sorted(grouped(rows, "M", "method").items()):
-        gap = mean(some, "gap")
-        lines.append(
-            [
-                str(M),
-                str(method),
-                str(len(some)),
-                f"{100 * mean(some, 'test_error'):.2f} ± {shown(100 * standard_error(some, 'test_error'), '{:.2f}')}",
-                shown(mean(some, "overlap"), "{:.1f}"),
-                shown(mean(some, "cosine"), "{:.4f}"),
-                percent(gap, 2),
-                shown(mean(some, "seconds_of_grid"), "{:.1f}"),
-            ]
-        )
-    head = ["M", "method", "problems", "test error in %", "overlap of 800", "ŵ'w", "gap left", "s of all C"]
-    return Table(head, lines, left=2)
+    columns = [
+        count("problems"),
+        ("test error in %", _with_error),
+        average("overlap of 800", "overlap", "{:.1f}"),
+        average("ŵ'w", "cosine", "{:.4f}"),
+        ("gap left", lambda some: percent(mean(some, "gap"))),
+        ("s of all C", _seconds_of_grid),
+    ]
+    return tabulated(sorted(grouped(rows, "M", "method").items()), ["M", "method"], columns, left=2)
 
 
 def _excess(rows: Sequence[Row]) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.rfe import eliminate
-from mipfs.lab.experiments.fits import solved
+from mipfs.lab.experiments.fits import facts_of, ids_of, solved
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -29,23 +30,22 @@ RELAXATION_GAP = 1e-3
 def exact(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
     """FSP-M with the hinge by branch and bound, up to a number of nodes."""
     found = {}
-    for M in sizes:
-        for C in grid:
-            result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
-            facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap, "objective": result.objective}
-            found[M, C] = np.sort(data.columns_of(result.selected)), facts
+    for M, C in itertools.product(sizes, grid):
+        result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
+        found[M, C] = np.sort(data.columns_of(result.selected)), facts_of(result)
     return found
 
 
-def _relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], loss: str) -> dict[Place, Choice]:
+def _relaxed(loss: str) -> Chooser:
     """FGM (Tan 2014): the relaxation with a loss, rounded to M features."""
-    found = {}
-    for M in sizes:
-        for C in grid:
-            problem = Problem(data, loss=loss, M=M, C=C)
-            result = solved(problem, "kelley", gap=RELAXATION_GAP)
-            found[M, C] = np.sort(data.columns_of(result.selected)), dict[str, Any]()
-    return found
+
+    def relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+        def at(M: int, C: float) -> Integers:
+            return ids_of(Problem(data, loss=loss, M=M, C=C), "kelley", gap=RELAXATION_GAP)
+
+        return {(M, C): (at(M, C), {}) for M, C in itertools.product(sizes, grid)}
+
+    return relaxed
 
 
 def elimination(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
@@ -86,16 +86,6 @@ def everything(data: Instance, sizes: Sequence[int], grid: Sequence[float], node
     return {(data.n_features, C): (np.arange(data.n_features), {}) for C in grid}
 
 
-def relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
-    """FGM with the squared hinge, as the papers have it."""
-    return _relaxed(data, sizes, grid, "squared-hinge")
-
-
-def relaxed_hinge(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
-    """FGM with the hinge, the loss of the exact problem."""
-    return _relaxed(data, sizes, grid, "hinge")
-
-
 def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
     """The best subset of M for logistic regression, by abess (Zhu 2020): features are exchanged while that helps.
 
@@ -114,8 +104,8 @@ def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes:
 
 CHOOSERS: dict[str, Chooser] = {
     "exact": exact,
-    "fgm": relaxed,
-    "fgm-hinge": relaxed_hinge,
+    "fgm": _relaxed("squared-hinge"),
+    "fgm-hinge": _relaxed("hinge"),
     "rfe": elimination,
     "l1": one_norm,
     "forward": forward,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,16 +10,21 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
-    compared,
+    STANDING,
+    across,
+    averaged,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
-    sign_test,
-    standard_error,
+    standing,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import higher, judged, lower
 from mipfs.lab.studies.stability import Stability, stability
@@ -52,14 +56,14 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 def at_their_own(rows: Sequence[Row]) -> list[Row]:
     """The rows at each method's own M and C; those of peers on the folds of which there is more than that."""
-    found = [row for row in rows if row["kind"] == "chosen"]
+    found = of(rows, kind="chosen")
     whole = {(row["data"], row["fold"]) for row in found if row["method"] == "exact"}
     return [row for row in found if (row["data"], row["fold"]) in whole]
 
 
 def at_the_same(rows: Sequence[Row]) -> list[Row]:
     """The rows at the M and C of the exact method, those of peers among them, with the excess of their objective."""
-    same = [row for row in rows if row["kind"] == "same"]
+    same = of(rows, kind="same")
     exact = {
         (row["data"], row["fold"], row["M"], row["C"]): row["objective"] for row in same if row["method"] == "exact"
     }
@@ -71,58 +75,39 @@ def at_the_same(rows: Sequence[Row]) -> list[Row]:
 
 
 def _errors(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data,), some in grouped(rows, "data").items():
-        cells = [str(data), str(some[0]["p"])]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            error = standard_error(mine, "error")
-            cells.append(f"{100 * mean(mine, 'error'):.1f} ± {shown(100 * error, '{:.1f}')}" if mine else DASH)
-        lines.append(cells)
-    head = ["data", "p", *METHODS]
-    return Table(head, lines, "Test error in %, mean of the outer folds ± one standard error")
+    columns = [
+        ("p", lambda some: str(some[0]["p"])),
+        *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
+    ]
+    title = "Test error in %, mean of the outer folds ± one standard error"
+    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
 
 
 def _set_means(rows: Sequence[Row], one: str, other: str, name: str) -> list[tuple[float, float]]:
     """The means over the folds of every set, for two methods, of the folds that both have."""
-    found = []
-    for _, some in grouped(rows, "data").items():
-        both = pairs(some, one, other, name, CELL)
-        if both:
-            found.append((float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))))
-    return found
+    return averaged(rows, one, other, name, CELL, ("data",))
 
 
 def _totals(rows: Sequence[Row]) -> Block:
     lines = []
     for method in METHODS:
-        mine = [row for row in rows if row["method"] == method]
-        if not mine:
-            continue
-        cells = [method, percent(mean(mine, "error"), 2), shown(mean(mine, "f1")), shown(mean(mine, "size"), "{:.1f}")]
-        cells += [shown(mean(mine, "seconds"), "{:.2f}"), shown(mean(mine, "seconds_whole"), "{:.1f}")]
-        if method == "exact":
-            cells += [DASH, DASH, DASH]
-        else:
-            found = _set_means(rows, "exact", method, "error")
-            less, more, equal = compared(found)
-            difference = float(np.mean([a - b for a, b in found])) if found else math.nan
-            cells += [f"{100 * difference:+.2f}", f"{less} / {more} / {equal}", f"{sign_test(less, more):.2g}"]
-        lines.append(cells)
-    head = ["method", "error", "F1", "size", "s of the last fit", "s with the choice"]
-    head += ["exact's error less its, points", "sets: exact better / worse / equal", "sign test p"]
+        mine = of(rows, method=method)
+        if mine:
+            cells = [method, percent(mean(mine, "error")), shown(mean(mine, "f1")), shown(mean(mine, "size"), "{:.1f}")]
+            cells += [shown(mean(mine, "seconds"), "{:.2f}"), shown(mean(mine, "seconds_whole"), "{:.1f}")]
+            against = _set_means(rows, "exact", method, "error")
+            lines.append(cells + ([DASH] * 3 if method == "exact" else standing(against)))
+    head = ["method", "error", "F1", "size", "s of the last fit", "s with the choice", *STANDING]
     return Table(head, lines, "Means over all folds")
 
 
 def _sizes(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data,), some in grouped(rows, "data").items():
-        exact = [row for row in some if row["method"] == "exact"]
-        proven = f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"
-        cells = [str(data), proven]
-        cells += [shown(mean([r for r in some if r["method"] == m], "size"), "{:.1f}") for m in METHODS[:-1]]
-        lines.append(cells)
-    return Table(["data", "exact proven", *METHODS[:-1]], lines, "Number of features that one standard error chose")
+    columns = [
+        ("exact proven", lambda some: out_of(of(some, method="exact"))),
+        *across("method", METHODS[:-1], lambda mine: shown(mean(mine, "size"), "{:.1f}")),
+    ]
+    title = "Number of features that one standard error chose"
+    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
 
 
 def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
@@ -152,39 +137,23 @@ def _stabilities(rows: Sequence[Row]) -> Block:
 def _same(rows: Sequence[Row]) -> Block:
     lines = []
     for method in METHODS[1:-1]:
-        mine = [row for row in rows if row["method"] == method]
-        if not mine:
-            continue
-        excess = values(mine, "excess")
-        found = _set_means(rows, "exact", method, "error")
-        less, more, equal = compared(found)
-        optimal = sum(value <= 2e-4 for value in excess)
-        lines.append(
-            [
-                method,
-                percent(float(np.mean(excess)), 1),
-                percent(max(excess), 1),
-                f"{optimal} of {len(excess)}",
-                f"{100 * float(np.mean([a - b for a, b in found])):+.2f}",
-                f"{less} / {more} / {equal}",
-                f"{sign_test(less, more):.2g}",
-            ]
-        )
-    head = ["method", "mean excess", "largest", "as good as exact", "exact's error less its, points"]
-    head += ["sets: exact better / worse / equal", "sign test p"]
-    title = "Excess: the training objective above that of the exact support"
-    return Table(head, lines, title)
+        excess = values(of(rows, method=method), "excess")
+        if excess:
+            optimal = f"{sum(value <= 2e-4 for value in excess)} of {len(excess)}"
+            cells = [method, percent(float(np.mean(excess)), 1), percent(max(excess), 1), optimal]
+            lines.append(cells + standing(_set_means(rows, "exact", method, "error")))
+    head = ["method", "mean excess", "largest", "as good as exact", *STANDING]
+    return Table(head, lines, "Excess: the training objective above that of the exact support")
 
 
 def _by_set(rows: Sequence[Row]) -> Block:
     lines = []
     for (data,), some in grouped(rows, "data").items():
-        cells = [str(data), shown(mean([r for r in some if r["method"] == "exact"], "M"), "{:.1f}")]
+        cells = [str(data), shown(mean(of(some, method="exact"), "M"), "{:.1f}")]
         for method in METHODS[1:-1]:
-            mine = [row for row in some if row["method"] == method]
-            found = pairs(some, "exact", method, "error", CELL)
-            difference = float(np.mean([a - b for a, b in found])) if found else math.nan
-            cells.append(f"{percent(mean(mine, 'excess'), 1)} ({shown(100 * difference, '{:+.1f}')})" if mine else DASH)
+            mine = of(some, method=method)
+            points = shown(100 * difference(pairs(some, "exact", method, "error", CELL)), "{:+.1f}")
+            cells.append(f"{percent(mean(mine, 'excess'), 1)} ({points})" if mine else DASH)
         lines.append(cells)
     title = "Mean excess of the objective (in parentheses: exact's test error less the method's, points)"
     return Table(["data", "M", *METHODS[1:-1]], lines, title)
@@ -194,9 +163,9 @@ def _picture(rows: Sequence[Row]) -> Block:
     bars = []
     for method in METHODS[1:-1]:
         found = _set_means(rows, "exact", method, "error")
-        difference = 100 * float(np.mean([a - b for a, b in found])) if found else None
-        text = DASH if difference is None else f"{difference:+.2f} points over {len(found)} sets"
-        bars.append(Bar(method, difference, text))
+        points = 100 * difference(found)
+        text = f"{points:+.2f} points over {len(found)} sets" if found else DASH
+        bars.append(Bar(method, points if found else None, text))
     note = "Below 0 the exact support has the smaller test error."
     return Bars("Test error of exact less the method's at the same M and C", bars, is_signed=True, note=note)
 
@@ -207,7 +176,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     same = at_the_same(rows)
     if len(grouped(own, "data")) < ENOUGH:
         return []
-    excess = [row for row in same if row["method"] == "rfe"]
+    excess = of(same, method="rfe")
     first = judged(
         "At the same M and C the exact support has smaller test errors than RFE's (Aytug 2015: the method is more "
         "accurate than benchmark methods)",

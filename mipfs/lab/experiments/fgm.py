@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.errors import NumericalError
 from mipfs.generators import tan_2010
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.lpsvm import lpsvm
 from mipfs.lab.baselines.rfe import eliminate, plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fgm_report import claims, report
-from mipfs.lab.experiments.fits import error, solved
+from mipfs.lab.experiments.fits import driven, error, relaxed, scaled, solved
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -123,11 +122,8 @@ def _split(name: str, seed: int) -> list[Row]:
 
 def _scaled(X: Array, y: Array, train: Integers, test: Integers) -> Cell:
     """Columns of mean 0 and deviation 1 on the training rows."""
-    shift, scale = X[train].mean(axis=0), X[train].std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    return Cell(
-        np.asfortranarray((X[train] - shift) / scale), y[train], np.asfortranarray((X[test] - shift) / scale), y[test]
-    )
+    X = scaled(X, train)
+    return Cell(np.asfortranarray(X[train]), y[train], np.asfortranarray(X[test]), y[test])
 
 
 def _chosen(cell: Cell, B: int, seed: int) -> float:
@@ -176,31 +172,25 @@ Made = tuple[Linear, dict[str, Any]]
 
 
 def _exact(cell: Cell, B: int, C: float) -> Made:
-    data = cell.data
-    result = solved(Problem(data, loss=LOSS, bias=False, M=B, C=C), "branch", iteration_limit=NODES)
-    ids = np.sort(data.columns_of(result.selected))
-    facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap, "objective": result.objective}
-    return plain_svm(data, ids, C, False, LOSS), facts
+    return _solved(cell, B, C, "branch", iteration_limit=NODES)
+
+
+def _solved(cell: Cell, B: int, C: float, driver: str, **options: Any) -> Made:
+    """The SVM on the best B features that a driver finds."""
+    fit = driven(Problem(cell.data, loss=LOSS, bias=False, M=B, C=C), driver, **options)
+    return fit.linear, fit.facts
 
 
 def _rounded(cell: Cell, B: int, C: float) -> Made:
-    data = cell.data
-    result = solved(Problem(data, loss=LOSS, bias=False, M=B, C=C), "kelley", gap=GAP)
-    ids = np.sort(data.columns_of(result.selected))
-    return plain_svm(data, ids, C, False, LOSS), {"objective": result.objective, "gap": result.gap}
+    fitted, facts = _solved(cell, B, C, "kelley", gap=GAP)
+    return fitted, facts | {"proven": None}
 
 
 def _whole(cell: Cell, B: int, C: float) -> Made:
     """The relaxation's own predictor, on all the features that it uses."""
     data = cell.data
     result = solved(Problem(data, loss=LOSS, bias=False, M=B, C=C), "kelley", gap=GAP)
-    relaxed = result.relaxed
-    if relaxed is None:
-        raise NumericalError("the relaxation has no predictor")
-    ids = data.columns_of(tuple(relaxed["weights"]))
-    w = np.array(list(relaxed["weights"].values()), dtype=float)
-    order = np.argsort(ids)
-    return Linear(ids[order], w[order], float(relaxed["intercept"]), C), {}
+    return relaxed(data, result, C), {}
 
 
 @lru_cache(maxsize=len(GRID))

@@ -10,16 +10,21 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    average,
     averaged,
+    count,
     curves,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
-    standard_error,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import above, below, judged, no_worse
 from mipfs.report.blocks import Block, Table
@@ -60,13 +65,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
         ("noise", "noise", "Noise features (Figure 2)", "noise features"),
         ("samples", "n", "Training samples, 2000 features (Figure 3)", "training samples"),
     ):
-        some = [row for row in rows if row["part"] == part]
+        some = of(rows, part=part)
         if some:
             blocks += [Heading(title), _made(some, x, label)]
             blocks.append(
                 curves(f"Accuracy against {label}", some, x, "accuracy", labels=(label, "test accuracy"), is_log=True)
             )
-    splits = [row for row in rows if row["part"] == "splits"]
+    splits = of(rows, part="splits")
     if splits:
         blocks += [Heading("Small data sets (Tables 2 to 4)"), _splits(splits)]
         blocks += [Heading("How good was FGM?"), _good(splits)]
@@ -74,20 +79,16 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 
 def _made(rows: Sequence[Row], x: str, label: str) -> Block:
-    lines = []
-    for (value, method), some in sorted(grouped(rows, x, "method").items(), key=lambda item: item[0][0]):
-        cells = [str(value), str(method), str(len(some)), _accuracy(some)]
-        cells += [f"{sum(row['recovers'] for row in some)} of {len(some)}", shown(mean(some, "size"), "{:.1f}")]
-        proven = [row for row in some if row["proven"]]
-        cells.append(f"{len(proven)} of {len(some)}" if method == "exact" else DASH)
-        lines.append([*cells, shown(mean(some, "seconds"), "{:.2f}")])
-    head = [label, "method", "draws", "accuracy in %", "exactly {f1, f2}", "features", "proven", "CPU s"]
-    return Table(head, lines, left=2)
-
-
-def _accuracy(rows: Sequence[Row]) -> str:
-    error = standard_error(rows, "accuracy")
-    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * error, '{:.2f}')}"
+    columns = [
+        count("draws"),
+        ("accuracy in %", with_error),
+        ("exactly {f1, f2}", lambda some: out_of(some, "recovers")),
+        average("features", "size", "{:.1f}"),
+        ("proven", lambda some: out_of(some) if some[0]["method"] == "exact" else DASH),
+        average("CPU s", "seconds", "{:.2f}"),
+    ]
+    groups = sorted(grouped(rows, x, "method").items(), key=lambda item: item[0][0])
+    return tabulated(groups, [label, "method"], columns, left=2)
 
 
 def _splits(rows: Sequence[Row]) -> Block:
@@ -95,13 +96,12 @@ def _splits(rows: Sequence[Row]) -> Block:
     for (data,), mine in grouped(rows, "data").items():
         for number, ((B,), some) in enumerate(sorted(grouped(mine, "B").items())):
             for method in METHODS:
-                these = [row for row in some if row["method"] == method]
-                if not these:
-                    continue
-                theirs = PAPER.get(data, {}).get(method)
-                cells = [str(data), str(B), method, str(len(these)), _accuracy(these)]
-                cells += [theirs[number] if theirs is not None else DASH, shown(mean(these, "size"), "{:.1f}")]
-                lines.append([*cells, shown(mean(these, "seconds"), "{:.2f}")])
+                these = of(some, method=method)
+                if these:
+                    theirs = PAPER.get(data, {}).get(method)
+                    cells = [str(data), str(B), method, str(len(these)), with_error(these)]
+                    cells += [theirs[number] if theirs is not None else DASH, shown(mean(these, "size"), "{:.1f}")]
+                    lines.append([*cells, shown(mean(these, "seconds"), "{:.2f}")])
     head = ["data", "B", "method", "splits", "accuracy in %", "paper", "features", "CPU s"]
     return Table(head, lines, left=3)
 
@@ -109,11 +109,10 @@ def _splits(rows: Sequence[Row]) -> Block:
 def _good(rows: Sequence[Row]) -> Block:
     lines = []
     for (data, B), some in sorted(grouped(rows, "data", "B").items()):
-        exact = {row["seed"]: row for row in some if row["method"] == "exact"}
-        cells = [str(data), str(B), f"{sum(bool(row['proven']) for row in exact.values())} of {len(exact)}"]
-        cells.append(percent(mean(list(exact.values()), "gap"), 1))
+        exact = of(some, method="exact")
+        cells = [str(data), str(B), out_of(exact), percent(mean(exact, "gap"), 1)]
         for method in ("fgm-b", "rfe"):
-            mine = [row for row in some if row["method"] == method]
+            mine = of(some, method=method)
             excess = values(mine, "excess")
             good = sum(value <= GOOD for value in excess)
             cells += [f"{good} of {len(excess)}", percent(float(np.mean(excess)), 2), percent(max(excess), 1)]
@@ -128,8 +127,8 @@ def _good(rows: Sequence[Row]) -> Block:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says, judged."""
-    made = [row for row in rows if row["part"] == "noise"]
-    splits = [row for row in rows if row["part"] == "splits"]
+    made = of(rows, part="noise")
+    splits = of(rows, part="splits")
     found = []
     if made:
         found.append(_recovery(made))
@@ -148,9 +147,9 @@ def _recovery(rows: Sequence[Row]) -> Claim:
             parts.append(above(f"{name} selects exactly the pair, share of the draws", found, 0.5))
         else:
             parts.append(below(f"{name} from {MUCH_NOISE} noise features on", far, 0.5))
-    same = mean([r for r in rows if r["method"] == "fgm-b"], "accuracy")
-    ideal = mean([r for r in rows if r["method"] == "ideal"], "accuracy")
-    exact = percent(mean([r for r in rows if r["method"] == "exact"], "recovers"), 0)
+    same = mean(of(rows, method="fgm-b"), "accuracy")
+    ideal = mean(of(rows, method="ideal"), "accuracy")
+    exact = percent(mean(of(rows, method="exact"), "recovers"), 0)
     details = (
         f"up to {max(row['noise'] for row in rows)} noise features; exact {exact} of the draws; accuracy of FGM-B "
         f"{percent(same)}, of the ideal features {percent(ideal)} (the numbers of the made problem are ours)"
@@ -171,10 +170,10 @@ def _quality(rows: Sequence[Row]) -> Claim:
     """Split by split, over the values of B at which the optimum is proven."""
     proven = {tuple(row[k] for k in CELL) for row in rows if row["method"] == "exact" and row["proven"]}
     some = [row for row in rows if tuple(row[k] for k in CELL) in proven]
-    mine = [row for row in some if row["method"] == "fgm-b"]
+    mine = of(some, method="fgm-b")
     splits = [values(part, "excess") for part in grouped(mine, *CELL[:2]).values()]
     excess = values(mine, "excess")
-    theirs = percent(float(np.mean(values([row for row in some if row["method"] == "rfe"], "excess") or [np.nan])))
+    theirs = percent(float(np.mean(values(of(some, method="rfe"), "excess") or [np.nan])))
     gain = difference(pairs(some, "exact", "fgm-b", "accuracy", CELL))
     parts = [
         below(

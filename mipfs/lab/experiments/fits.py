@@ -59,6 +59,39 @@ def solved(problem: Problem, driver: str, **options: Any) -> Result:
     return result
 
 
+def facts_of(result: Result) -> dict[str, Any]:
+    """Whether a result is proven to be optimal, its objective and its gap."""
+    return {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
+
+
+def ids_of(problem: Problem, driver: str, **options: Any) -> Integers:
+    """The columns that a driver selects, ascending."""
+    return np.sort(problem.data.columns_of(solved(problem, driver, **options).selected))
+
+
+def relaxed(data: Instance, result: Result, C: float) -> Linear:
+    """The predictor of a relaxation, on all features that it uses."""
+    if result.relaxed is None:
+        raise NumericalError("the relaxation has no predictor")
+    ids = data.columns_of(tuple(result.relaxed["weights"]))
+    order = np.argsort(ids)
+    w = np.array(list(result.relaxed["weights"].values()), dtype=float)
+    return Linear(ids[order], w[order], float(result.relaxed["intercept"]), C)
+
+
+def relaxed_gap(result: Result) -> float | None:
+    """The gap between the two sides of a relaxation, relative to the upper one."""
+    assert result.relaxed is not None
+    upper, lower = float(result.relaxed["upper"]), float(result.relaxed["lower"])
+    return (upper - lower) / upper if upper > 0 else None
+
+
+def scaled(X: Array, train: Integers) -> Array:
+    """Rows with columns that have mean 0 and deviation 1 on the training rows."""
+    scale = X[train].std(axis=0)
+    return np.asarray((X - X[train].mean(axis=0)) / np.where(scale > 0, scale, 1.0))
+
+
 def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> Fit:
     """The support that a driver leaves, and the SVM of the problem's loss on it (or of another one)."""
     began = cpu_clock()
@@ -66,8 +99,7 @@ def driven(problem: Problem, driver: str, loss: str | None = None, **options: An
     ids = np.sort(problem.data.columns_of(result.selected))
     spent = cpu_clock() - began
     fitted = plain_svm(problem.data, ids, problem.C, problem.bias, loss or problem.loss)
-    facts = {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
-    return Fit(fitted, spent, facts)
+    return Fit(fitted, spent, facts_of(result))
 
 
 def chosen(data: Instance, C: float, choose: Callable[[], Integers], *, bias: bool = True, loss: str = "hinge") -> Fit:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,24 @@ from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, curves, grouped, mean, percent, values
+from mipfs.lab.experiments.tables import (
+    DASH,
+    across,
+    average,
+    count,
+    curves,
+    grouped,
+    of,
+    out_of,
+    percent,
+    tabulated,
+    values,
+)
 from mipfs.lab.experiments.verdicts import below, judged
 from mipfs.lab.studies.ladder import compare
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 
 SIZES, GRID = (1, 2, 3, 5, 8, 12), (0.01, 0.1, 1.0, 10.0)
 NODES = 5000
@@ -53,11 +66,8 @@ def units() -> list[Unit]:
 def measure(unit: Unit) -> list[Row]:
     """Every rung for every M."""
     data = sets.read(unit.params["data"])
-    rows: list[Row] = []
-    for M in SIZES:
-        if data.n_features > M:
-            rows += _measured(data, M, unit.params["C"], unit.params["loss"])
-    return rows
+    sizes = [M for M in SIZES if data.n_features > M]
+    return [row for M in sizes for row in _measured(data, M, unit.params["C"], unit.params["loss"])]
 
 
 def _measured(data: Instance, M: int, C: float, loss: str) -> list[Row]:
@@ -94,8 +104,8 @@ def report(rows: Sequence[Row]) -> list[Block]:
     """The gap of the Boolean relaxation by set, and of all rungs."""
     blocks: list[Block] = []
     for loss, whose in (("squared-hinge", "FGM's problem"), ("hinge", "Aytug's problem")):
-        some = [row for row in rows if row["loss"] == loss]
-        boolean = [row for row in some if row["rung"] == "boolean"]
+        some = of(rows, loss=loss)
+        boolean = of(some, rung="boolean")
         if not boolean:
             continue
         blocks += [Heading(f"{loss}: {whose}"), _rungs(some), _by_set(some)]
@@ -110,48 +120,49 @@ def gap_title(loss: str) -> str:
 
 
 def _rungs(rows: Sequence[Row]) -> Block:
-    lines = []
-    for name in (*RUNGS, "exact"):
-        mine = [row for row in rows if row["rung"] == name]
-        if not mine:
-            continue
-        proven = [row for row in mine if row["proven"]]
-        gaps = values(mine, "gap")
-        cells = [name, str(len(mine)), str(len(proven))]
-        if gaps:
-            cells += [percent(float(q), 1) for q in (np.median(gaps), np.mean(gaps), np.max(gaps))]
-            cells.append(f"{sum(gap < 0.01 for gap in gaps)} of {len(gaps)}")
-        else:
-            cells += [DASH] * 4
-        lines.append([*cells, f"{mean(mine, 'seconds'):.2f}"])
-    head = ["rung", "cells", "proven", "median gap", "mean", "largest", "below 1%", "mean CPU s"]
-    return Table(head, lines, "Gap of the bounds to the optimum (unproven: at least), over all sets, M and C")
+    groups = [((name,), mine) for name in (*RUNGS, "exact") if (mine := of(rows, rung=name))]
+    columns = [
+        count("cells"),
+        ("proven", lambda mine: str(len(of(mine, proven=True)))),
+        *(
+            (head, _of_gaps(of_all))
+            for head, of_all in (("median gap", np.median), ("mean", np.mean), ("largest", np.max))
+        ),
+        ("below 1%", lambda mine: f"{sum(gap < 0.01 for gap in values(mine, 'gap'))} of {len(values(mine, 'gap'))}"),
+        average("mean CPU s", "seconds", "{:.2f}"),
+    ]
+    title = "Gap of the bounds to the optimum (unproven: at least), over all sets, M and C"
+    return tabulated(groups, ["rung"], columns, title)
+
+
+def _of_gaps(of_all: Callable[[list[float]], Any]) -> Callable[[Sequence[Row]], str]:
+    return lambda rows: percent(float(of_all(values(rows, "gap"))), 1)
 
 
 def _by_set(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data,), some in grouped(rows, "data").items():
-        exact = [row for row in some if row["rung"] == "exact"]
-        cells = [str(data), f"{exact[0]['n']} × {exact[0]['p']}"]
-        cells.append(f"{sum(row['proven'] for row in exact)} of {len(exact)}")
-        for C in GRID:
-            mine = [row for row in some if row["rung"] == "boolean" and row["C"] == C]
-            gaps = values(mine, "gap")
-            cells.append(f"{percent(min(gaps), 1)} to {percent(max(gaps), 1)}" if gaps else DASH)
-        lines.append(cells)
-    head = ["data", "n × p", "proven", *(f"C = {C:g}" for C in GRID)]
-    return Table(head, lines, "Boolean relaxation: least and largest gap over M", left=2)
+    columns = [
+        ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
+        ("proven", lambda some: out_of(of(some, rung="exact"))),
+        *across("C", GRID, _ends, "C = {:g}"),
+    ]
+    title = "Boolean relaxation: least and largest gap over M"
+    return tabulated(grouped(rows, "data").items(), ["data"], columns, title, left=2)
+
+
+def _ends(rows: Sequence[Row]) -> str:
+    gaps = values(of(rows, rung="boolean"), "gap")
+    return f"{percent(min(gaps), 1)} to {percent(max(gaps), 1)}" if gaps else DASH
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """That the relaxation is mild, by set."""
-    boolean = [row for row in rows if row["rung"] == "boolean"]
-    some = [row for row in boolean if row["loss"] == "squared-hinge"]
+    boolean = of(rows, rung="boolean")
+    some = of(boolean, loss="squared-hinge")
     if len(grouped(some, "data")) < ENOUGH:
         return []
     gaps = values(some, "gap")
     medians = [float(np.median(values(mine, "gap"))) for mine in grouped(some, "data").values()]
-    hinge = values([row for row in boolean if row["loss"] == "hinge"], "gap")
+    hinge = values(of(boolean, loss="hinge"), "gap")
     small = percent(float(np.mean([gap < 0.01 for gap in gaps])), 0)
     part = below("median gap of a set over M and C", medians, MILD, "{:.1%}")
     details = (

@@ -16,10 +16,9 @@ from mipfs.errors import MipfsError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import scores, solved
+from mipfs.lab.experiments.fits import relaxed, relaxed_gap, scores, solved
 from mipfs.lab.experiments.measures_report import claims, report
 from mipfs.lab.experiments.study import Row, Study, Unit
-from mipfs.lab.joint import joint_problem
 from mipfs.measures import value
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -157,20 +156,14 @@ def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> li
     data, C = part.data, 0.25 * weight * part.data.n_samples
     rows: list[Row] = []
     began = cpu_clock()
-    problem = joint_problem(data, name, M=M, C=C, beta=None, k=k, constant=0.0)
+    problem = Problem(data, loss="structural", bias=False, M=min(M, data.n_features), C=C, measure=name, k=k)
     result = solved(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
     fitted = _on(data, data.columns_of(result.selected), name, C, k)
-    gap = {"gap": result.gap}
-    rows.append({**_row("kept", weight, M, part.judged(fitted, name), fitted, began), **gap})
+    rows.append({**_row("kept", weight, M, part.judged(fitted, name), fitted, began), "gap": result.gap})
     if result.relaxed is not None:
-        given = result.relaxed["weights"]
-        ids = data.columns_of(tuple(given))
-        order = np.argsort(ids)
-        w = np.array(list(given.values()), dtype=float)[order]
-        whole = Linear(ids[order], w, float(result.relaxed["intercept"]), C)
-        upper, lower = float(result.relaxed["upper"]), float(result.relaxed["lower"])
+        whole = relaxed(data, result, C)
         row = _row("relaxed", weight, M, part.judged(whole, name), whole, began)
-        rows.append({**row, "gap": (upper - lower) / upper if upper > 0 else None})
+        rows.append({**row, "gap": relaxed_gap(result)})
     began = cpu_clock()
     try:
         chosen = solved(Problem(data, loss="squared-hinge", bias=False, M=M, C=weight), "kelley", gap=GAP)

@@ -8,7 +8,19 @@ import numpy as np
 
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import DASH, compared, curves, grouped, mean, percent, shown
+from mipfs.lab.experiments.tables import (
+    DASH,
+    across,
+    compared,
+    curves,
+    grouped,
+    mean,
+    of,
+    out_of,
+    percent,
+    shown,
+    tabulated,
+)
 from mipfs.lab.experiments.verdicts import below, higher, judged, lower, occurs
 from mipfs.report.blocks import Block, Table
 
@@ -29,8 +41,8 @@ NESTED = "Share of the steps from M to M + 1 that keep all features"
 def report(rows: Sequence[Row]) -> list[Block]:
     """Table 2, Figure 6, Figure 4."""
     blocks: list[Block] = []
-    news = [row for row in rows if row["part"] == "news"]
-    nested = [row for row in rows if row["part"] == "nested"]
+    news = of(rows, part="news")
+    nested = of(rows, part="nested")
     if news:
         blocks += [Heading("20 Newsgroups, macro averages (Table 2)"), _table(news, own=False), _table(news, own=True)]
         blocks += [_weights(news)]
@@ -63,10 +75,10 @@ def _at(rows: Sequence[Row], *, own: bool) -> list[Row]:
     """The rows at the C of the best macro average: of each method and M, or of SVM^perf."""
     chosen = []
     for (measure,), some in grouped(rows, "measure").items():
-        reference = _best([row for row in some if row["method"] == "all"])
+        reference = _best(of(some, method="all"))
         for _, mine in grouped(some, "method", "M").items():
             weight = _best(mine) if own else reference
-            chosen += [row for row in mine if row["weight"] == weight]
+            chosen += of(mine, weight=weight)
         assert measure in MEASURES
     return chosen
 
@@ -80,7 +92,7 @@ def _table(rows: Sequence[Row], *, own: bool) -> Block:
     chosen = _at(rows, own=own)
     lines = []
     for measure, title in MEASURES.items():
-        some = [row for row in chosen if row["measure"] == measure]
+        some = of(chosen, measure=measure)
         whole = {row["class"]: row["value"] for row in some if row["method"] == "all"}
         for (method, M), mine in grouped(some, "method", "M").items():
             cells = [title, str(method), DASH if M is None else str(M), str(len(mine))]
@@ -100,43 +112,42 @@ def _table(rows: Sequence[Row], *, own: bool) -> Block:
 
 
 def _weights(rows: Sequence[Row]) -> Block:
-    lines = []
     weights = sorted({row["weight"] for row in rows})
-    for measure, title in MEASURES.items():
-        for (method, M), mine in grouped([r for r in rows if r["measure"] == measure], "method", "M").items():
-            cells = [title, str(method), DASH if M is None else str(M)]
-            for weight in weights:
-                some = [row for row in mine if row["weight"] == weight]
-                cells.append(f"{100 * mean(some, 'value'):.1f} ({percent(mean(some, 'gap'), 1)})")
-            lines.append(cells)
-    head = ["measure", "method", "M", *(f"C = {weight:g} n/4" for weight in weights)]
-    return Table(head, lines, "Every C: macro average in % (in parentheses the mean gap that was left)", left=3)
+    groups = [
+        ((title, *key), mine)
+        for measure, title in MEASURES.items()
+        for key, mine in grouped(of(rows, measure=measure), "method", "M").items()
+    ]
+    columns = across("weight", weights, _with_gap, "C = {:g} n/4")
+    title = "Every C: macro average in % (in parentheses the mean gap that was left)"
+    return tabulated(groups, ["measure", "method", "M"], columns, title, left=3)
+
+
+def _with_gap(rows: Sequence[Row]) -> str:
+    return f"{100 * mean(rows, 'value'):.1f} ({percent(mean(rows, 'gap'), 1)})"
 
 
 def _nested(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, C), some in grouped(rows, "data", "C").items():
-        cells = [str(data), f"{C:g}"]
-        for method in ("exact", "fgm"):
-            mine = [row for row in some if row["method"] == method]
-            cells += [f"{sum(row['nested'] for row in mine)} of {len(mine)}", percent(mean(mine, "kept"), 0)]
-            if method == "exact":
-                proven = [row for row in mine if row["proven"]]
-                cells.append(f"{sum(row['nested'] for row in proven)} of {len(proven)}")
-        lines.append(cells)
-    head = ["data", "C", "exact: nested", "features kept", "where both are proven", "FGM: nested", "features kept"]
-    return Table(head, lines, "Steps from M to M + 1 at which all features stay", left=1)
+    columns = [
+        ("exact: nested", lambda some: out_of(of(some, method="exact"), "nested")),
+        ("features kept", lambda some: percent(mean(of(some, method="exact"), "kept"), 0)),
+        ("where both are proven", lambda some: out_of(of(some, method="exact", proven=True), "nested")),
+        ("FGM: nested", lambda some: out_of(of(some, method="fgm"), "nested")),
+        ("features kept", lambda some: percent(mean(of(some, method="fgm"), "kept"), 0)),
+    ]
+    title = "Steps from M to M + 1 at which all features stay"
+    return tabulated(grouped(rows, "data", "C").items(), ["data", "C"], columns, title)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """Table 2 and Figure 4, judged."""
     found = []
-    news = [row for row in rows if row["part"] == "news"]
+    news = of(rows, part="news")
     for measure in ("f1", "recall-at-k"):
-        some = [row for row in news if row["measure"] == measure]
+        some = of(news, measure=measure)
         if len(grouped(some, "class")) >= ENOUGH:
             found.append(_table_two(some, measure))
-    nested = [row for row in rows if row["part"] == "nested"]
+    nested = of(rows, part="nested")
     if len(grouped(nested, "data")) >= 3:
         found.append(_figure_four(nested))
     return found
@@ -180,21 +191,21 @@ def _edges(rows: Sequence[Row]) -> str:
     weights = sorted({row["weight"] for row in rows})
     parts = []
     for weight in (weights[0], weights[-1]):
-        some = [row for row in rows if row["weight"] == weight]
-        whole = mean([row for row in some if row["method"] == "all"], "value")
+        some = of(rows, weight=weight)
+        whole = mean(of(some, method="all"), "value")
         at = grouped([row for row in some if row["method"] in ("kept", "relaxed")], "method", "M")
         best = max(mean(mine, "value") for mine in at.values())
         parts.append(
             f"at C = {weight:g} n/4 the best selection reaches {100 * best:.1f}, all features {100 * whole:.1f}"
         )
-    edge = _best([row for row in rows if row["method"] == "all"]) == weights[-1]
+    edge = _best(of(rows, method="all")) == weights[-1]
     return ", ".join(parts) + (" (the best C is the largest that was tried)" if edge else "")
 
 
 def _figure_four(rows: Sequence[Row]) -> Claim:
     """By set: the share of the steps from M to M + 1 at which no feature is lost."""
     exact = [row for row in rows if row["method"] == "exact" and row["proven"]]
-    fgm = [row for row in rows if row["method"] == "fgm"]
+    fgm = of(rows, method="fgm")
     lost = [row for row in exact if not row["nested"]]
     sets_ = len(grouped(exact, "data"))
     said = f"steps between proven optima that lose a feature, on {len(grouped(lost, 'data'))} of {sets_} sets"

@@ -15,21 +15,25 @@ from mipfs.data.instance import Row as Inequality
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import error, f1, objective, solved
+from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
+    STANDING,
+    across,
     averaged,
-    compared,
     curves,
     difference,
     grouped,
     mean,
+    of,
+    out_of,
     pairs,
     percent,
     shown,
-    sign_test,
-    standard_error,
+    standing,
+    tabulated,
     values,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import judged, lower
 from mipfs.lab.studies.folds import Fold, fold
@@ -110,12 +114,8 @@ class Shop:
     @cached_property
     def counted(self) -> list[Integers]:
         """The best supports of M features, whatever they cost."""
-        found = []
-        for M in COUNTS:
-            if self.price.size > M:
-                result = solved(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES)
-                found.append(np.sort(self.data.columns_of(result.selected)))
-        return found
+        sizes = [M for M in COUNTS if self.price.size > M]
+        return [ids_of(Problem(self.data, M=M, C=C), "branch", iteration_limit=NODES) for M in sizes]
 
     def row(self, budget: float) -> Rows:
         """The budget as a row over the features."""
@@ -130,13 +130,12 @@ Chosen = tuple[Integers, dict[str, Any]]
 def _exact(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, C=C, rows=shop.row(budget), cardinality=False)
     result = solved(problem, "branch", iteration_limit=NODES)
-    facts = {"proven": result.status.name == "OPTIMAL", "gap": result.gap}
-    return np.sort(shop.data.columns_of(result.selected)), facts
+    return np.sort(shop.data.columns_of(result.selected)), facts_of(result)
 
 
 def _relaxed(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, loss="squared-hinge", C=C, rows=shop.row(budget), cardinality=False)
-    return np.sort(shop.data.columns_of(solved(problem, "kelley", gap=1e-3).selected)), {}
+    return ids_of(problem, "kelley", gap=1e-3), {}
 
 
 def _greedy(shop: Shop, budget: float) -> Chosen:
@@ -222,16 +221,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 
 def _by_share(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (share,), some in sorted(grouped(rows, "share").items()):
-        exact = [row for row in some if row["method"] == "exact"]
-        cells = [percent(share, 0), f"{sum(bool(row['proven']) for row in exact)} of {len(exact)}"]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            cells.append(f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})")
-        lines.append(cells)
+    groups = [((percent(share, 0),), some) for (share,), some in sorted(grouped(rows, "share").items())]
+    columns = [
+        ("exact proven", lambda some: out_of(of(some, method="exact"))),
+        *across("method", METHODS, lambda mine: f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})"),
+    ]
     title = "Mean test error in % over sets, draws and folds (in parentheses the number of features)"
-    return Table(["budget", "exact proven", *METHODS], lines, title)
+    return tabulated(groups, ["budget"], columns, title)
 
 
 def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
@@ -242,26 +238,21 @@ def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
 def _totals(rows: Sequence[Row]) -> Block:
     lines = []
     for method in METHODS[1:]:
-        mine = [row for row in rows if row["method"] == method]
-        less, more, equal = compared(by_set(rows, method))
+        mine = of(rows, method=method)
         cells = [method, percent(mean(mine, "excess"), 1), percent(max(values(mine, "excess")), 0)]
-        cells += [f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}"]
-        cells += [f"{100 * difference(by_set(rows, method)):+.2f}", f"{less} / {more} / {equal}"]
-        lines.append([*cells, f"{sign_test(less, more):.2g}", shown(mean(mine, "seconds"), "{:.2f}")])
-    head = ["method", "mean excess", "largest", "as good as exact", "exact's error less its, points"]
-    head += ["sets: exact better / worse / equal", "sign test p", "CPU s"]
+        cells.append(f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}")
+        lines.append([*cells, *standing(by_set(rows, method)), shown(mean(mine, "seconds"), "{:.2f}")])
+    head = ["method", "mean excess", "largest", "as good as exact", *STANDING, "CPU s"]
     return Table(head, lines, "Excess: the training objective above that of the exact choice")
 
 
 def _by_set(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, share), some in grouped(rows, "data", "share").items():
-        cells = [str(data), percent(share, 0), str(len(grouped(some, "draw", "fold")))]
-        for method in METHODS:
-            mine = [row for row in some if row["method"] == method]
-            cells.append(f"{100 * mean(mine, 'error'):.1f} ± {shown(100 * standard_error(mine, 'error'), '{:.1f}')}")
-        lines.append(cells)
-    return Table(["data", "budget", "folds", *METHODS], lines, "Mean test error in % ± one standard error")
+    groups = [((data, percent(share, 0)), some) for (data, share), some in grouped(rows, "data", "share").items()]
+    columns = [
+        ("folds", lambda some: str(len(grouped(some, "draw", "fold")))),
+        *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
+    ]
+    return tabulated(groups, ["data", "budget"], columns, "Mean test error in % ± one standard error")
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -277,12 +268,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
     """By set: two draws of prices on one set are no independent observations."""
-    exact = [row for row in rows if row["method"] == "exact"]
-    theirs = [row for row in rows if row["method"] == method]
-    gaps = []
-    for share in SHARES:
-        some = [row for row in rows if row["share"] == share]
-        gaps.append(f"{percent(share, 0)}: {100 * difference(pairs(some, 'exact', method, 'error', CELL)):+.1f}")
+    exact = of(rows, method="exact")
+    theirs = of(rows, method=method)
+    points = {s: 100 * difference(pairs(of(rows, share=s), "exact", method, "error", CELL)) for s in SHARES}
+    gaps = [f"{percent(share, 0)}: {value:+.1f}" for share, value in points.items()]
     details = (
         f"points by budget, as a share of the whole price, {', '.join(gaps)}; its objective is "
         f"{percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"

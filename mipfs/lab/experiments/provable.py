@@ -11,7 +11,7 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.exactness import OUTER, SEED, chosen
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, grouped, mean, shown, values
+from mipfs.lab.experiments.tables import DASH, grouped, mean, of, shown, values
 from mipfs.lab.experiments.verdicts import below, judged
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
@@ -78,17 +78,18 @@ def report(rows: Sequence[Row]) -> list[Block]:
     for (data,), some in grouped(rows, "data").items():
         cells = [str(data), str(some[0]["p"])]
         for way in METHODS:
-            mine = [row for row in some if row["method"] == way]
+            mine = of(some, method=way)
             sizes = sorted({row["M"] for row in mine})
             cells += [_share(mine), ", ".join(map(str, sizes)), shown(max(values(mine, "gap"), default=None), "{:.1e}")]
             cells.append(shown(max(values(mine, "seconds"), default=None), "{:.1f}"))
         lines.append(cells)
     total = ["all", ""]
     for way in METHODS:
-        total += [_share([row for row in rows if row["method"] == way]), "", "", ""]
-    bars = []
-    for (data,), some in grouped([row for row in rows if row["method"] == CHOICES[0]], "data").items():
-        bars.append(Bar(f"{data}, {some[0]['p']} features", mean(some, "proven"), _share(some)))
+        total += [_share(of(rows, method=way)), "", "", ""]
+    bars = [
+        Bar(f"{data}, {some[0]['p']} features", mean(some, "proven"), _share(some))
+        for (data,), some in grouped(of(rows, method=CHOICES[0]), "data").items()
+    ]
     head = ["data", "p"]
     for way in METHODS:
         head += [f"{way}: proven", "M", "largest gap", "most CPU s"]
@@ -104,13 +105,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     """That the exact method is too slow where M is chosen by validation, on narrow sets and on wide ones."""
     if len(grouped(rows, "data")) < ENOUGH:
         return []
-    mine = [row for row in rows if row["method"] == "rfe"]
+    mine = of(rows, method="rfe")
     parts = []
     for narrow, words in ((False, f"more than {NARROW} features"), (True, "fewer")):
         some = [row for row in mine if (row["p"] <= NARROW) is narrow]
         shares = [mean(part, "proven") for part in grouped(some, "data").values()]
         parts.append(below(f"share of a set's folds proven in a minute, {words}", shares, 0.5))
-    fixed = [row for row in rows if row["method"] == "fixed"]
+    fixed = of(rows, method="fixed")
     sizes = sorted(row["p"] for row in rows)
     details = (
         f"M and C chosen by one standard error: {_share(mine)} folds proven, of sets with {sizes[0]} to {sizes[-1]} "

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import solved
+from mipfs.lab.experiments.fits import relaxed, relaxed_gap, solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, averaged, curves, grouped, mean, percent, shown
+from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, of, percent, shown
 from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
-from mipfs.lab.joint import joint_problem
 from mipfs.plumbing.clock import cpu_clock
+from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 
 SIZES = (50, 250, 1000)
@@ -75,24 +74,17 @@ def _selected(part: Task, M: int, weight: float, run: str) -> list[Row]:
     """The relaxation's predictor, and the structural SVM on its M features."""
     data, C = part.data, _C(part, weight)
     began = cpu_clock()
-    problem = joint_problem(data, NAME, M=M, C=C, beta=None, k=part.k, constant=0.0)
+    most = min(M, data.n_features)
+    problem = Problem(data, loss="structural", bias=False, M=most, C=C, measure=NAME, k=part.k)
     steps = TIGHT_STEPS if run == "tight" else STEPS
     result = solved(problem, "two_layer", gap=GAPS[run], iteration_limit=steps)
     ids = np.sort(data.columns_of(result.selected))
     kept = structural_svm(data, NAME, C, ids, tol=TOL, k=part.k)
     rows: list[Row] = [{"kind": "kept", "gap": result.gap, **_judged(part, kept, began)}]
     if result.relaxed is not None:
-        rows.append({"kind": "relaxed", **_relaxed(part, result.relaxed, C, began)})
+        whole = _judged(part, relaxed(data, result, C), began)
+        rows.append({"kind": "relaxed", "gap": relaxed_gap(result), **whole})
     return rows
-
-
-def _relaxed(part: Task, found: Any, C: float, began: float) -> Row:
-    ids = part.data.columns_of(tuple(found["weights"]))
-    order = np.argsort(ids)
-    w = np.array(list(found["weights"].values()), dtype=float)[order]
-    upper, lower = float(found["upper"]), float(found["lower"])
-    whole = Linear(ids[order], w, float(found["intercept"]), C)
-    return {"gap": (upper - lower) / upper if upper > 0 else None, **_judged(part, whole, began)}
 
 
 def _judged(part: Task, linear: Linear, began: float) -> Row:
@@ -146,35 +138,28 @@ def chosen(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
 
 def _table(rows: Sequence[Row]) -> Block:
     lines = []
+    by_weight = across("weight", WEIGHTS, _with_training, "C = {:g} n/4")
     for kind, M in [("all", None), *((kind, M) for kind in ("relaxed", "kept") for M in SIZES)]:
         mine = _of(rows, kind, M)
-        if not mine:
-            continue
-        best = list(chosen(rows, kind, M).values())
-        cells = [kind, DASH if M is None else str(M), str(len(best))]
-        cells += [f"{100 * mean(best, 'recall'):.1f}", shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
-        for weight in WEIGHTS:
-            some = [row for row in mine if row["weight"] == weight]
-            cells.append(f"{100 * mean(some, 'recall'):.1f} ({100 * mean(some, 'training'):.1f})")
-        lines.append(cells)
-    head = [
-        "predictor",
-        "M",
-        "classes",
-        "at the chosen C",
-        "features",
-        "gap left",
-        *(f"C = {w:g} n/4" for w in WEIGHTS),
-    ]
+        if mine:
+            best = list(chosen(rows, kind, M).values())
+            cells = [kind, DASH if M is None else str(M), str(len(best)), f"{100 * mean(best, 'recall'):.1f}"]
+            cells += [shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
+            lines.append(cells + [cell(mine) for _, cell in by_weight])
+    head = ["predictor", "M", "classes", "at the chosen C", "features", "gap left", *(head for head, _ in by_weight)]
     return Table(head, lines, "Macro average of the recall in % (in parentheses among the training documents)", left=2)
+
+
+def _with_training(rows: Sequence[Row]) -> str:
+    return f"{100 * mean(rows, 'recall'):.1f} ({100 * mean(rows, 'training'):.1f})"
 
 
 def _tight(rows: Sequence[Row]) -> Table:
     lines = []
-    for (kind, weight), some in grouped([row for row in rows if row["M"] == TIGHT_SIZE], "kind", "weight").items():
+    for (kind, weight), some in grouped(of(rows, M=TIGHT_SIZE), "kind", "weight").items():
         cells = [str(kind), f"{weight:g}"]
         for run in GAPS:
-            mine = [row for row in some if row["run"] == run]
+            mine = of(some, run=run)
             cells += [percent(mean(mine, "gap")), shown(mean(mine, "size"), "{:.0f}")]
             cells.append(f"{100 * mean(mine, 'recall'):.1f}")
         lines.append(cells)
@@ -213,7 +198,7 @@ def _of_gap(rows: Sequence[Row]) -> str:
     some = [row for row in rows if row["kind"] == "relaxed" and row["M"] == TIGHT_SIZE]
     both = [{**row, "method": row["run"]} for row in some]
     found = averaged(both, "tight", "loose", "recall", ("class", "weight"), ("class",))
-    gaps = [percent(mean([row for row in some if row["run"] == run], "gap")) for run in ("tight", "loose")]
+    gaps = [percent(mean(of(some, run=run), "gap")) for run in ("tight", "loose")]
     return f"a gap of {gaps[0]} in place of {gaps[1]} changes recall by {spread(found)} at M = {TIGHT_SIZE}"
 
 

@@ -11,12 +11,12 @@ from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import averaged, curves, grouped, mean, percent
+from mipfs.lab.experiments.tables import across, averaged, curves, grouped, mean, of, percent, tabulated
 from mipfs.lab.experiments.verdicts import higher, judged
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 from mipfs.report.charts import Grid
 
 P, M = 60, 6
@@ -86,13 +86,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
     """The picture, and the numbers."""
     blocks: list[Block] = []
     for flips in NOISE:
-        some = [row for row in rows if row["flips"] == flips]
+        some = of(rows, flips=flips)
         if not some:
             continue
         said = "no noise in the labels" if flips == 0.0 else f"{flips:.0%} of the labels turned around"
         blocks.append(Heading(said[0].upper() + said[1:]))
         for method in METHODS[:2]:
-            mine = [row for row in some if row["method"] == method]
+            mine = of(some, method=method)
             blocks.append(_phases(mine, f"Support recovery by {method}, {said}"))
         title = f"Recovery at the best C for each n, {said}"
         best = [row for row in some if row["C"] == _best(some, row["method"], row["n"])]
@@ -108,10 +108,7 @@ def _best(rows: Sequence[Row], method: str, n: int) -> float:
 
 
 def _phases(rows: Sequence[Row], title: str) -> Block:
-    cells = []
-    for C in reversed(GRID):
-        some = [row for row in rows if row["C"] == C]
-        cells.append([_known(mean([row for row in some if row["n"] == n], "recovered")) for n in SAMPLES])
+    cells = [[_known(mean(of(rows, C=C, n=n), "recovered")) for n in SAMPLES] for C in reversed(GRID)]
     names = [f"C = {C:g}" for C in reversed(GRID)]
     note = "The darker, the larger the share of draws in which exactly the planted features are selected."
     return Grid(title, names, [str(n) for n in SAMPLES], cells, x_label="n", words=("never", "some"), note=note)
@@ -122,16 +119,13 @@ def _known(value: float) -> float:
 
 
 def _numbers(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (method, C), some in grouped(rows, "method", "C").items():
-        cells = [str(method), f"{C:g}"]
-        for n in SAMPLES:
-            cells.append(percent(mean([row for row in some if row["n"] == n], "recovered"), 0))
-        proven = percent(mean(some, "proven"), 0)
-        lines.append([*cells, proven])
-    lines.sort(key=lambda cells: (METHODS.index(cells[0]), float(cells[1])))
-    head = ["method", "C", *(f"n = {n}" for n in SAMPLES), "proven"]
-    return Table(head, lines, "Share of draws in which exactly the planted features are selected", left=1)
+    groups = sorted(grouped(rows, "method", "C").items(), key=lambda item: (METHODS.index(item[0][0]), item[0][1]))
+    columns = [
+        *across("n", SAMPLES, lambda mine: percent(mean(mine, "recovered"), 0), "n = {}"),
+        ("proven", lambda some: percent(mean(some, "proven"), 0)),
+    ]
+    title = "Share of draws in which exactly the planted features are selected"
+    return tabulated(groups, ["method", "C"], columns, title)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -143,10 +137,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     for other, name in (("fgm", "FGM"), ("rfe", "RFE")):
         words = f"share of the cells that exact recovers less {name}'s, by draw"
         parts.append(higher(words, averaged(rows, "exact", other, "recovered", key, ("seed",))))
-    share = {m: percent(mean([row for row in rows if row["method"] == m], "recovered"), 0) for m in METHODS}
+    share = {m: percent(mean(of(rows, method=m), "recovered"), 0) for m in METHODS}
     best: dict[str, list[Row]] = {m: [] for m in METHODS}
     for flips in NOISE:
-        some = [row for row in rows if row["flips"] == flips]
+        some = of(rows, flips=flips)
         for m in METHODS:
             best[m] += [row for row in some if row["method"] == m and row["C"] == _best(some, m, row["n"])]
     at_best = ", ".join(f"{m} {percent(mean(best[m], 'recovered'), 0)}" for m in METHODS)

@@ -11,11 +11,14 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    across,
     grouped,
     mean,
+    of,
     percent,
     shown,
-    standard_error,
+    tabulated,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import judged, lower, no_worse
 from mipfs.report.blocks import Block, Table
@@ -52,8 +55,8 @@ ENOUGH = 3
 def report(rows: Sequence[Row]) -> list[Block]:
     """Table 1, and the errors on pairs of text classes."""
     blocks: list[Block] = []
-    made = [row for row in rows if row["part"] == "made"]
-    text = [row for row in rows if row["part"] == "text"]
+    made = of(rows, part="made")
+    text = of(rows, part="text")
     if made:
         blocks += [Heading("Made data (Table 1)"), _most(made), _errors(made, "M", "relevant features")]
     if text:
@@ -87,24 +90,18 @@ def _errors(rows: Sequence[Row], by: str, said: str) -> Block:
         for method in METHODS:
             cells = [str(value), method]
             for supervised, _ in WAYS:
-                mine = [row for row in some if row["method"] == method and row["supervised"] is supervised]
+                mine = of(some, method=method, supervised=supervised)
                 per_set = [{"error": mean(part, "error")} for part in grouped(mine, "seed").values()]
-                error = standard_error(per_set, "error")
-                cells.append(f"{100 * mean(per_set, 'error'):.2f} ± {shown(100 * error, '{:.2f}')}" if mine else DASH)
-                cells.append(shown(mean(mine, "size"), "{:.0f}"))
+                cells += [with_error(per_set, "error"), shown(mean(mine, "size"), "{:.0f}")]
             lines.append(cells)
     head = [said, "method", "supervised", "columns", "unsupervised", "columns"]
     return Table(head, lines, "Out-of-sample error in %, mean over the data sets ± one standard error", left=2)
 
 
 def _pairs(rows: Sequence[Row], r: int) -> Block:
-    lines = []
-    for (seed, said), some in grouped([row for row in rows if row["r"] == r], "seed", "pair").items():
-        mine = [row for row in some if row["supervised"]]
-        cells = [str(seed), str(said)]
-        cells += [percent(mean([row for row in mine if row["method"] == m], "error"), 1) for m in METHODS]
-        lines.append(cells)
-    return Table(["pair", "classes", *METHODS], lines, f"Supervised, r = {r}: error of each pair", left=2)
+    groups = grouped(of(rows, r=r, supervised=True), "seed", "pair").items()
+    columns = across("method", METHODS, lambda mine: percent(mean(mine, "error"), 1))
+    return tabulated(groups, ["pair", "classes"], columns, f"Supervised, r = {r}: error of each pair", left=2)
 
 
 def _picture(rows: Sequence[Row], r: int) -> Block:
@@ -126,7 +123,7 @@ def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, flo
     """The mean errors of two methods (supervised, over r) on every pair of classes."""
     found = []
     for _, some in grouped([row for row in rows if row["supervised"]], "seed").items():
-        both = [mean([row for row in some if row["method"] == method], "error") for method in (one, other)]
+        both = [mean(of(some, method=method), "error") for method in (one, other)]
         if not np.isnan(both).any():
             found.append((both[0], both[1]))
     return found
@@ -134,8 +131,8 @@ def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, flo
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the paper says, judged."""
-    text = [row for row in rows if row["part"] == "text"]
-    made = [row for row in rows if row["part"] == "made"]
+    text = of(rows, part="text")
+    made = of(rows, part="made")
     found = []
     if len(grouped(made, "M", "seed")) >= ENOUGH:
         found.append(_table_one(made))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from mipfs.lab.experiments.study import Row, Unit
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.about import machine, versions
 from mipfs.report.visible import in_cell
+from mipfs.result import result_json
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
 DIGITS = 10
@@ -106,14 +106,4 @@ def _cell(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """JSON's own types: numbers of `DIGITS` digits, null for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-        if isinstance(value, list):
-            return plain(value)
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    return value
+    return json.loads(json.dumps(result_json.plain(value)), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from mipfs.lab.experiments.study import Row
+from mipfs.report.blocks import Table
 from mipfs.report.charts import FAMILY, Curve, Lines
 
 DASH = "–"
@@ -45,6 +46,11 @@ def standard_error(rows: Iterable[Row], name: str) -> float:
     return float(np.std(found, ddof=1) / math.sqrt(len(found))) if len(found) > 1 else math.nan
 
 
+def of(rows: Iterable[Row], **values: Any) -> list[Row]:
+    """The rows that have these values."""
+    return [row for row in rows if all(row.get(name) == value for name, value in values.items())]
+
+
 def shown(value: float | None, form: str = "{:.3f}") -> str:
     """A number in a form, a dash for none."""
     return DASH if value is None or not math.isfinite(value) else form.format(value)
@@ -53,6 +59,57 @@ def shown(value: float | None, form: str = "{:.3f}") -> str:
 def percent(value: float | None, digits: int = 2) -> str:
     """A share as a percentage."""
     return DASH if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}%"
+
+
+def with_error(rows: Sequence[Row], name: str = "accuracy", digits: int = 2) -> str:
+    """The mean of a share in percent with its standard error, a dash for no rows."""
+    if not rows:
+        return DASH
+    return f"{100 * mean(rows, name):.{digits}f} ± {shown(100 * standard_error(rows, name), f'{{:.{digits}f}}')}"
+
+
+def out_of(rows: Sequence[Row], name: str = "proven") -> str:
+    """How many of the rows hold something."""
+    return f"{sum(bool(row[name]) for row in rows)} of {len(rows)}"
+
+
+Column = tuple[str, Callable[[Sequence[Row]], str]]
+"""The head of a column, and what it says of some rows."""
+
+
+def average(head: str, name: str, form: str = "{:.3f}") -> Column:
+    """The mean of a number."""
+    return head, lambda rows: shown(mean(rows, name), form)
+
+
+def count(head: str) -> Column:
+    """The number of rows."""
+    return head, lambda rows: str(len(rows))
+
+
+def across(name: str, values: Iterable[Any], cell: Callable[[Sequence[Row]], str], head: str = "{}") -> list[Column]:
+    """A column for every value that a line's rows differ in, of those that have it; a dash where none do."""
+
+    def at(value: Any) -> Callable[[Sequence[Row]], str]:
+        return lambda rows: cell(mine) if (mine := of(rows, **{name: value})) else DASH
+
+    return [(head.format(value), at(value)) for value in values]
+
+
+def tabulated(
+    groups: Iterable[tuple[tuple[Any, ...], Sequence[Row]]],
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    title: str = "",
+    left: int = 1,
+) -> Table:
+    """A line for every group of rows: its key, and what the columns say of it."""
+    lines = [[*map(_named, key), *(cell(rows) for _, cell in columns)] for key, rows in groups]
+    return Table([*keys, *(head for head, _ in columns)], lines, title, left)
+
+
+def _named(key: Any) -> str:
+    return DASH if key is None else f"{key:g}" if isinstance(key, float) else str(key)
 
 
 def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[str]) -> list[tuple[float, float]]:
@@ -112,6 +169,16 @@ def sign_test(less: int, more: int) -> float:
         return 1.0
     tail = sum(math.comb(n, k) for k in range(min(less, more) + 1)) / 2.0**n
     return min(1.0, 2.0 * tail)
+
+
+STANDING = ("exact's error less its, points", "sets: exact better / worse / equal", "sign test p")
+
+
+def standing(found: Sequence[tuple[float, float]]) -> list[str]:
+    """What `STANDING` heads, of the errors of the exact method and of another one on every set."""
+    less, more, equal = compared(found)
+    ahead = shown(100 * difference(found), "{:+.2f}")
+    return [ahead, f"{less} / {more} / {equal}", f"{sign_test(less, more):.2g}"]
 
 
 def curves(

@@ -15,14 +15,13 @@ from mipfs.atoms.groups import Groups
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.registry import make
 from mipfs.data.instance import Instance
-from mipfs.errors import NumericalError
 from mipfs.generators import tan_2014, tan_2014_groups
 from mipfs.lab.baselines.group_lasso import GroupLasso
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import error, solved
+from mipfs.lab.experiments.fits import error, relaxed, scaled, solved
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.lab.experiments.tan2014_report import claims, report
 from mipfs.plumbing.arrays import Array
@@ -134,7 +133,7 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     began = cpu_clock()
     problem = Problem(data, loss="squared-hinge", bias=False, M=B, C=C)
     result = solved(problem, "kelley", T=T, eps_c=EPS_C)
-    found = relaxed(data, result)
+    found = relaxed(data, result, C)
     rounds = {"rounds": result.relaxed["selections"] if result.relaxed else None}
     rows: list[Row] = [made.judged("fgm", found, began) | rounds]
     rows.append(made.judged("fgm unbias", _refitted(data, found), began))
@@ -151,16 +150,6 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
 
 def _refitted(data: Instance, found: Linear) -> Linear:
     return plain_svm(data, np.sort(found.ids[found.w != 0.0]), UNBIASED, False)
-
-
-def relaxed(data: Instance, result: Any) -> Linear:
-    """The relaxation's own predictor, over features."""
-    if result.relaxed is None:
-        raise NumericalError("the relaxation has no predictor")
-    ids = data.columns_of(tuple(result.relaxed["weights"]))
-    w = np.array(list(result.relaxed["weights"].values()), dtype=float)
-    order = np.argsort(ids)
-    return Linear(ids[order], w[order], float(result.relaxed["intercept"]), C)
 
 
 @lru_cache(maxsize=1)
@@ -182,7 +171,7 @@ def _groups(p: int, B: int, seed: int) -> list[Row]:
     for weight in GROUP_GRID:
         began = cpu_clock()
         problem = Problem(data, loss="logistic", bias=False, atoms=atoms, M=B, C=weight)
-        found = relaxed(data, solved(problem, "kelley", T=GROUP_T, gap=EPS_C))
+        found = relaxed(data, solved(problem, "kelley", T=GROUP_T, gap=EPS_C), weight)
         mine = [made.judged("fgm", found, began)]
         count = np.unique(found.ids[found.w != 0.0] // GROUP_SIZE).size
         began = cpu_clock()
@@ -209,8 +198,7 @@ def _split(name: str, seed: int) -> Made:
         X, y = X[rows], np.where(labels[rows] == digits[0], 1.0, -1.0)
     order = np.random.default_rng(seed).permutation(y.size)
     train, test = np.split(order, [round(SHARE * y.size)])
-    shift, scale = X[train].mean(axis=0), X[train].std(axis=0)
-    X = (X - shift) / np.where(scale > 0, scale, 1.0)
+    X = scaled(X, train)
     return Made(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
 
 

@@ -8,9 +8,21 @@ import numpy as np
 
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import DASH, averaged, curves, grouped, mean, shown, standard_error
+from mipfs.lab.experiments.tables import (
+    DASH,
+    Column,
+    average,
+    averaged,
+    count,
+    curves,
+    grouped,
+    mean,
+    of,
+    tabulated,
+    with_error,
+)
 from mipfs.lab.experiments.verdicts import higher, judged, no_worse, spread, told
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 
 CELL = ("part", "kind", "p", "data", "B", "seed", "C")
 DRAW = ("part", "kind", "p", "data", "seed")
@@ -24,11 +36,16 @@ IMAGES = "usps"
 RANGES = (10, 20, 30, 50, 80, 120, 500)
 """Ends of the ranges of the number of groups; 25 matter."""
 
+ACCURACY: Column = ("accuracy in %", with_error)
+SECONDS = average("CPU s", "seconds", "{:.2f}")
+CHOSEN = (average("selected", "size", "{:.0f}"), average("of which matter", "recovered", "{:.1f}"), ACCURACY)
+"""What the tables say of a choice."""
+
 
 def report(rows: Sequence[Row]) -> list[Block]:
     """Figures 2 to 6, 13 to 18, as tables, and the curves of the accuracy."""
     blocks: list[Block] = []
-    made = [row for row in rows if row["part"] == "types"]
+    made = of(rows, part="types")
     if made:
         blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types(made)]
         for (kind, p), some in grouped(made, "kind", "p").items():
@@ -36,13 +53,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
             blocks.append(
                 curves(made_title(kind, p), drawn, "B", "accuracy", labels=("B", "test accuracy"), is_log=True)
             )
-    expanded = [row for row in rows if row["part"] == "expansions"]
+    expanded = of(rows, part="expansions")
     if expanded:
         blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions(expanded)]
         for (data,), some in grouped(expanded, "data").items():
             title = f"{data}: accuracy against B"
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
-    groups = [row for row in rows if row["part"] == "groups"]
+    groups = of(rows, part="groups")
     if groups:
         blocks.append(Heading("Groups (Figures 15 and 16)"))
         for (p,), some in grouped(groups, "p").items():
@@ -62,18 +79,13 @@ def made_title(kind: str, p: int) -> str:
     return f"Type {kind}, {p} features: accuracy against B"
 
 
-def _accuracy(rows: Sequence[Row]) -> str:
-    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * standard_error(rows, 'accuracy'), '{:.2f}')}"
-
-
 def _types(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (kind, p, B, method), some in grouped(rows, "kind", "p", "B", "method").items():
-        cells = [DASH if kind is None else f"{kind}, {p}", str(B), str(method), str(len(some))]
-        cells += [shown(mean(some, "size"), "{:.0f}"), shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some)]
-        lines.append([*cells, shown(mean(some, "rounds"), "{:.1f}"), shown(mean(some, "seconds"), "{:.2f}")])
-    head = ["type, features", "B", "method", "draws", "selected", "of which matter", "accuracy in %", "iterations"]
-    return Table([*head, "CPU s"], lines, left=3)
+    groups = [
+        ((DASH if kind is None else f"{kind}, {p}", B, method), some)
+        for (kind, p, B, method), some in grouped(rows, "kind", "p", "B", "method").items()
+    ]
+    columns = [count("draws"), *CHOSEN, average("iterations", "rounds", "{:.1f}"), SECONDS]
+    return tabulated(groups, ["type, features", "B", "method"], columns, left=3)
 
 
 def _range(size: int) -> int:
@@ -82,45 +94,30 @@ def _range(size: int) -> int:
 
 
 def _groups_by_size(rows: Sequence[Row], wide: str) -> Block:
-    lines = []
     ranged = [{**row, "range": _range(row["size"])} for row in rows]
-    for (end, method), some in sorted(grouped(ranged, "range", "method").items()):
-        cells = [str(end), str(method), str(len(some)), shown(mean(some, "size"), "{:.0f}")]
-        cells += [shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
-        lines.append(cells)
-    head = ["groups up to", "method", "fits", "selected", "of which matter", "accuracy in %", "CPU s"]
+    groups = sorted(grouped(ranged, "range", "method").items())
     title = f"Over all draws, B and C, by the number of groups that are selected{wide}"
-    return Table(head, lines, title, left=2)
+    return tabulated(groups, ["groups up to", "method"], [count("fits"), *CHOSEN, SECONDS], title, left=2)
 
 
 def _expansions(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, B, method), some in grouped(rows, "data", "B", "method").items():
-        cells = [
-            str(data),
-            str(B),
-            str(method),
-            str(len(some)),
-            _accuracy(some),
-            shown(mean(some, "products"), "{:.1f}"),
-        ]
-        lines.append([*cells, shown(mean(some, "seconds"), "{:.2f}")])
-    head = ["data", "B", "what is selected", "splits", "accuracy in %", "products among them", "CPU s"]
-    return Table(head, lines, left=3)
+    groups = grouped(rows, "data", "B", "method").items()
+    columns = [count("splits"), ACCURACY, average("products among them", "products", "{:.1f}"), SECONDS]
+    return tabulated(groups, ["data", "B", "what is selected"], columns, left=3)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """FGM against the ℓ1-SVM, the bias, products, and groups."""
     found = []
-    made = [row for row in rows if row["part"] == "types"]
+    made = of(rows, part="types")
     if len(grouped(made, *CELL)) >= ENOUGH:
         found += [_against_l1(made), _bias(made)]
-    expanded = [row for row in rows if row["part"] == "expansions"]
+    expanded = of(rows, part="expansions")
     if len(grouped(expanded, *CELL)) >= ENOUGH:
         found.append(_products(expanded))
         if any(row["method"] == "l1 products" for row in expanded):
             found.append(_one_norm(expanded))
-    groups = [row for row in rows if row["part"] == "groups"]
+    groups = of(rows, part="groups")
     if len(grouped([row for row in groups if row.get("p") is None], *CELL)) >= ENOUGH:
         found.append(_groups(groups))
     return found
@@ -178,7 +175,7 @@ def _one_norm(rows: Sequence[Row]) -> Claim:
 def _groups(every: Sequence[Row]) -> Claim:
     """Figure 15; Figure 16, which is wider, stands beside it."""
     rows, wide = ([row for row in every if (row.get("p") is None) is narrow] for narrow in (True, False))
-    hits = {m: mean([row for row in rows if row["method"] == m], "recovered") for m in ("fgm", "group lasso")}
+    hits = {m: mean(of(rows, method=m), "recovered") for m in ("fgm", "group lasso")}
     size = float(np.mean([row["size"] for row in rows if row["method"] == "fgm"]))
     details = (
         f"{size:.0f} groups on average; groups that matter: {hits['fgm']:.1f} against {hits['group lasso']:.1f}; both "

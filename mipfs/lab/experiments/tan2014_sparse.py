@@ -20,11 +20,11 @@ from mipfs.lab.baselines.l1_svm import l1_svm, l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import error, solved
+from mipfs.lab.experiments.fits import error, relaxed, solved
 from mipfs.lab.experiments.study import Row, Study, Unit
-from mipfs.lab.experiments.tan2014 import EPS_C, UNBIASED, C, T, relaxed
+from mipfs.lab.experiments.tan2014 import EPS_C, UNBIASED, C, T
 from mipfs.lab.experiments.tan2014_sparse_report import claims, report
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 
@@ -108,7 +108,7 @@ def generated(data: Instance, B: int, loss: str = "squared-hinge") -> tuple[Line
     """FGM's own predictor, and its CPU seconds."""
 
     def fit() -> Linear:
-        return relaxed(data, solved(Problem(data, loss=loss, bias=False, M=B, C=C), "kelley", T=T, eps_c=EPS_C))
+        return relaxed(data, solved(Problem(data, loss=loss, bias=False, M=B, C=C), "kelley", T=T, eps_c=EPS_C), C)
 
     return _timed(fit)
 
@@ -156,15 +156,15 @@ def text(name: str, seed: int) -> Parts:
         train, test = np.split(order, [round(SHARE * y.size)])
     else:
         train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-    return _parts(X, y, train, test)
+    return _seen(X[train], y[train], X[test], y[test])
 
 
-def _parts(X: Any, y: Array, train: Integers, test: Integers) -> Parts:
-    """The columns that some training row has."""
-    columns = X[train].tocsc()
+def _seen(X: Any, y: Array, X_test: Any, y_test: Array) -> Parts:
+    """Training and test rows (CSR) over the columns that some training row has."""
+    columns = X.tocsc()
     seen = np.flatnonzero(np.diff(columns.indptr))
-    data = Instance.from_arrays(sparse.csc_array(columns[:, seen]), y[train])
-    return Parts(data, sparse.csc_array(X[test].tocsc()[:, seen]), y[test])
+    data = Instance.from_arrays(sparse.csc_array(columns[:, seen]), y)
+    return Parts(data, sparse.csc_array(X_test.tocsc()[:, seen]), y_test)
 
 
 @lru_cache(maxsize=1)
@@ -217,11 +217,7 @@ def _growing(whole: Parts, n: int, seed: int) -> list[Row]:
     """FGM, the ℓ1-SVM with as many features, and all features, on some of the training rows."""
     y = whole.data.y
     some = np.random.default_rng([seed, 5]).permutation(y.size)[:n]
-    columns = sparse.csr_array(whole.data.block().values)[some].tocsc()
-    seen = np.flatnonzero(np.diff(columns.indptr))
-    parts = Parts(
-        Instance.from_arrays(sparse.csc_array(columns[:, seen]), y[some]), whole.X_test[:, seen], whole.y_test
-    )
+    parts = _seen(sparse.csr_array(whole.data.block().values)[some], y[some], whole.X_test, whole.y_test)
     found, seconds = generated(parts.data, GROWING_B)
     rows = [parts.judged("fgm", found, seconds)]
     sized = l1_svm_of_size(parts.data, int(np.count_nonzero(found.w)), bias=False)

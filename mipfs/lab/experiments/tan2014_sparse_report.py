@@ -10,17 +10,21 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    Column,
+    average,
     averaged,
+    count,
     curves,
     difference,
     grouped,
     mean,
+    of,
     pairs,
-    shown,
-    standard_error,
+    tabulated,
+    with_error,
 )
 from mipfs.lab.experiments.verdicts import above, below, higher, judged, lower, no_worse
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import Block
 
 CELL = ("part", "data", "density", "n", "B", "seed")
 DRAW = ("data", "seed")
@@ -35,11 +39,18 @@ SHOWN = "farm_ads"
 ENOUGH, ENOUGH_TEXTS = 6, 3
 """Draws, and sets, from which on a claim is judged."""
 
+FITTED: tuple[Column, ...] = (
+    average("features", "size", "{:.0f}"),
+    ("accuracy in %", with_error),
+    average("CPU s", "seconds", "{:.2f}"),
+)
+"""What the tables say of a fit."""
+
 
 def report(rows: Sequence[Row]) -> list[Block]:
     """Figure 7, Figures 8 to 10, Figures 11 and 12."""
     blocks: list[Block] = []
-    thin, texts, growing = ([row for row in rows if row["part"] == part] for part in ("density", "texts", "rows"))
+    thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
     if thin:
         blocks += [Heading("Densities (Figure 7)"), _densities(thin)]
         for name, label, log in (("accuracy", "test accuracy", False), ("seconds", "CPU seconds of one fit", True)):
@@ -67,42 +78,32 @@ def text_title(data: str) -> str:
     return f"{data}: accuracy against B"
 
 
-def _accuracy(rows: Sequence[Row]) -> str:
-    return f"{100 * mean(rows, 'accuracy'):.2f} ± {shown(100 * standard_error(rows, 'accuracy'), '{:.2f}')}"
-
-
 def _densities(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (density, method), some in sorted(grouped(rows, "density", "method").items()):
-        cells = [f"{density:g}", str(method), str(len(some)), shown(mean(some, "parameter"), "{:.3g}")]
-        cells += [shown(mean(some, "size"), "{:.0f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
-        lines.append([*cells, shown(mean(some, "seconds_of_grid"), "{:.1f}")])
-    head = ["density", "method", "draws", "mean B or C", "features", "accuracy in %", "CPU s", "CPU s of all"]
-    return Table(head, lines, left=2)
+    groups = sorted(grouped(rows, "density", "method").items())
+    parameter, spent = (
+        average("mean B or C", "parameter", "{:.3g}"),
+        average("CPU s of all", "seconds_of_grid", "{:.1f}"),
+    )
+    return tabulated(groups, ["density", "method"], [count("draws"), parameter, *FITTED, spent], left=2)
 
 
 def _texts(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, B, method), some in grouped(rows, "data", "B", "method").items():
-        whole = str(method).startswith("all")
-        cells = [str(data), DASH if whole else str(B), str(method), str(len(some))]
-        cells += [shown(mean(some, "size"), "{:.0f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
-        lines.append(cells)
-    return Table(["data", "B", "method", "splits", "features", "accuracy in %", "CPU s"], lines, left=3)
+    groups = [
+        ((data, DASH if method.startswith("all") else B, method), some)
+        for (data, B, method), some in grouped(rows, "data", "B", "method").items()
+    ]
+    return tabulated(groups, ["data", "B", "method"], [count("splits"), *FITTED], left=3)
 
 
 def _rows(rows: Sequence[Row]) -> Block:
-    lines = []
-    for (data, n, method), some in sorted(grouped(rows, "data", "n", "method").items()):
-        cells = [str(data), str(n), str(method), str(len(some)), shown(mean(some, "size"), "{:.0f}")]
-        lines.append([*cells, _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")])
-    return Table(["data", "training rows", "method", "draws", "features", "accuracy in %", "CPU s"], lines, left=3)
+    groups = sorted(grouped(rows, "data", "n", "method").items())
+    return tabulated(groups, ["data", "training rows", "method"], [count("draws"), *FITTED], left=3)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What section 6 says of thin data, texts and more rows."""
     found = []
-    thin, texts, growing = ([row for row in rows if row["part"] == part] for part in ("density", "texts", "rows"))
+    thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
     if len(grouped(thin, "density", "seed")) >= ENOUGH:
         found += [_thin(thin), _thin_seconds(thin)]
     if len(grouped(texts, "data")) >= ENOUGH_TEXTS:
@@ -125,23 +126,23 @@ def _thin(rows: Sequence[Row]) -> Claim:
         higher("accuracy of FGM less that of the ℓ1-SVM, draws of the three thinner densities", thin),
         higher("of the three denser ones", dense),
     ]
-    by = []
-    for (density,), some in sorted(grouped(rows, "density").items()):
-        by.append(f"{density:g}: {100 * difference(pairs(some, *SIDES, CELL)):+.1f}")
+    by = [
+        f"{density:g}: {100 * difference(pairs(some, *SIDES, CELL)):+.1f}"
+        for (density,), some in sorted(grouped(rows, "density").items())
+    ]
     said = "At every density FGM's best accuracy is above the ℓ1-SVM's (Tan 2014, Figure 7)"
     return judged(said, parts, f"points by density {', '.join(by)}")
 
 
 def _thin_seconds(rows: Sequence[Row]) -> Claim:
     """Ratios of one fit, on a scale of powers of two."""
-    ratios = []
-    for some in _halves(rows):
-        found = pairs(some, "l1", "fgm", "seconds", CELL)
-        ratios.append([float(np.log2(max(a, LEAST_SECONDS) / max(b, LEAST_SECONDS))) for a, b in found])
-    by = []
-    for (density,), some in sorted(grouped(rows, "density").items()):
-        found = pairs(some, "l1", "fgm", "seconds", CELL)
-        by.append(f"{density:g}: {float(np.median([a / max(b, LEAST_SECONDS) for a, b in found])):.2g}")
+    sides = [pairs(some, "l1", "fgm", "seconds", CELL) for some in _halves(rows)]
+    ratios = [[float(np.log2(max(a, LEAST_SECONDS) / max(b, LEAST_SECONDS))) for a, b in found] for found in sides]
+    at = {density: pairs(some, "l1", "fgm", "seconds", CELL) for (density,), some in grouped(rows, "density").items()}
+    by = [
+        f"{density:g}: {float(np.median([a / max(b, LEAST_SECONDS) for a, b in found])):.2g}"
+        for density, found in sorted(at.items())
+    ]
     parts = [
         below("log2 of the ratio of CPU seconds, ℓ1-SVM over FGM, three thinner densities", ratios[0], 1.0, "{:.2g}"),
         above("three denser ones", ratios[1], float(np.log2(MUCH)), "{:.2g}"),
@@ -157,10 +158,10 @@ def _on_splits(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, f
 
 
 def _by_set(rows: Sequence[Row], one: str, other: str) -> str:
-    parts = []
-    for (data,), some in grouped(rows, "data").items():
-        parts.append(f"{data} {100 * difference(_on_splits(some, one, other)):+.2f}")
-    return ", ".join(parts)
+    return ", ".join(
+        f"{data} {100 * difference(_on_splits(some, one, other)):+.2f}"
+        for (data,), some in grouped(rows, "data").items()
+    )
 
 
 def _superior(rows: Sequence[Row]) -> Claim:
@@ -191,7 +192,7 @@ def _whole(rows: Sequence[Row]) -> Claim:
     for (data, _), some in grouped(rows, *DRAW).items():
         most = max((row["B"] for row in some if row["method"] == "fgm"), default=0)
         mine = [row for row in some if row["method"] == "fgm" and row["B"] == most]
-        whole = [row for row in some if row["method"] == "all"]
+        whole = of(some, method="all")
         if mine and whole:
             found.append((mean(whole, "accuracy"), mean(mine, "accuracy")))
             sizes.setdefault(data, []).append(mean(mine, "size"))
@@ -207,7 +208,7 @@ def _narrowed(rows: Sequence[Row]) -> Claim:
     for (data,), some in grouped(rows, "data").items():
         few, many = min(row["n"] for row in some), max(row["n"] for row in some)
         for mine in grouped(some, "seed").values():
-            lead = [pairs([row for row in mine if row["n"] == n], *SIDES, CELL) for n in (few, many)]
+            lead = [pairs(of(mine, n=n), *SIDES, CELL) for n in (few, many)]
             if all(lead):
                 narrowed.append((abs(difference(lead[1])), abs(difference(lead[0]))))
             whole += averaged(mine, "fgm", "all", "accuracy", CELL, DRAW)

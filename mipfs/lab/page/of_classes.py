@@ -12,7 +12,18 @@ from typing import Any
 from mipfs.lab.classes import OneVsRest
 from mipfs.lab.classes.judged import SHARES
 from mipfs.lab.classes.shown import classes_table, weights_table
-from mipfs.lab.page.parts import Card, cards, chart_card, code, lines, status_pill, tiles
+from mipfs.lab.page.parts import (
+    Card,
+    cards,
+    chart_card,
+    code,
+    lines,
+    marked,
+    measured,
+    not_measured,
+    status_pill,
+    tiles,
+)
 from mipfs.lab.page.reproduce import facts
 from mipfs.proof.pair import sidecar_of
 from mipfs.report.blocks import Table
@@ -75,9 +86,7 @@ def plainly(found: OneVsRest) -> str:
 def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     """The confusion and shares on other data, or how to get them."""
     if score is None:
-        saved = found.file or "RESULT.json"
-        said = "Not measured yet. This page with how well it predicts data that it has not seen:"
-        return Card("On held-out data", f"<p>{said}</p>{code(f'mipfs report {saved} --data TEST')}", is_wide=True)
+        return not_measured(found.file or "RESULT.json")
     confusion, n = score["confusion"], score["n_samples"]
     right = sum(row[k] for k, row in enumerate(confusion))
     where = f" of {score['source']}" if score.get("source") else ""
@@ -88,10 +97,7 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     values = [(words, "undefined" if score[key] is None else f"{score[key]:.4f}") for key, words in SHARES.items()]
     parts = f'<div class="scroll">{table.html()}</div>{Table(("measure", "value"), values).html()}'
     said = f'<p class="first">{escaped(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
-    seen = score.get("trained_on")
-    note = '<p class="note">On data that it has not seen it does worse as a rule.</p>' if seen else ""
-    title = "On the data it was trained on" if seen else "On held-out data"
-    return Card(title, f'{said}<div class="beside">{parts}</div>{note}', is_wide=True)
+    return measured([f'{said}<div class="beside">{parts}</div>'], bool(score.get("trained_on")))
 
 
 def _weights(result: Result, detail: Detail) -> Card | None:
@@ -115,7 +121,7 @@ def _proof(found: OneVsRest) -> Card:
     elif first is None and found.file is not None:
         behind = f"in {escaped(sidecar_of(Path(found.file)).name)}; <code>mipfs verify</code> checks it."
     else:
-        behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(found.proofs[0])))
+        behind = marked(certificate_words(found.proofs[0]))
     each = "" if found.together is not None else f'<div class="scroll">{classes_table(found).html()}</div>'
     return Card("The proof", f'{tiles(figures)}{each}<p class="certificate">Certificate: {behind}</p>', is_wide=True)
 

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from mipfs.lab.page.lead import of_score, plainly
-from mipfs.lab.page.parts import Card, cards, chart_card, code, counted, lines, size_words, status_pill, tiles, to_try
+from mipfs.lab.page.parts import (
+    Card,
+    cards,
+    chart_card,
+    counted,
+    lines,
+    marked,
+    measured,
+    not_measured,
+    size_words,
+    status_pill,
+    tiles,
+    to_try,
+)
 from mipfs.lab.page.reproduce import reproduce
 from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
@@ -68,7 +80,7 @@ def alarm(result: Result) -> str:
 
 def _proof(result: Result, detail: Detail) -> Card:
     """The exact words, figures, what stands behind them, and how the run came there."""
-    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
+    behind = marked(certificate_words(result))
     exact = verdict(result)
     said = "" if exact == plainly(result) else f"<p>{escaped(exact)}</p>"
     chart = gap_chart(result, detail)
@@ -135,20 +147,12 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
             f"<p>On the validation data the least error was {best['error']:.4f}, at iteration "
             f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
         )
-    seen = score is not None and score.get("trained_on")
-    if seen:
-        parts.append('<p class="note">On data that it has not seen it does worse as a rule.</p>')
-    title = "On the data it was trained on" if seen else "On held-out data"
-    return Card(title, "".join(parts), is_wide=True) if parts else None
+    return measured(parts, score is not None and bool(score.get("trained_on"))) if parts else None
 
 
 def _missing(result: Result) -> Card | None:
     """How to get what a reader looks for first."""
-    if not result.has_classifier:
-        return None
-    saved = "RESULT.json" if result.path is None else result.path.name
-    said = "Not measured yet. This page with how well it predicts data that it has not seen:"
-    return Card("On held-out data", f"<p>{said}</p>{code(f'mipfs report {saved} --data TEST')}", is_wide=True)
+    return not_measured("RESULT.json" if result.path is None else result.path.name) if result.has_classifier else None
 
 
 def _problem(result: Result) -> Card:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -85,6 +86,24 @@ def lines(texts: Sequence[str]) -> str:
 def code(text: str) -> str:
     """Lines as they are typed."""
     return f"<pre><code>{chr(10).join(map(escaped, text.split(chr(10))))}</code></pre>"
+
+
+def marked(text: str) -> str:
+    """A text whose names in backticks are code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escaped(text))
+
+
+def measured(parts: Sequence[str], is_seen: bool) -> Card:
+    """How well a classifier does on data; `is_seen` where it was trained on them."""
+    note = '<p class="note">On data that it has not seen it does worse as a rule.</p>' if is_seen else ""
+    title = "On the data it was trained on" if is_seen else "On held-out data"
+    return Card(title, "".join([*parts, note]), is_wide=True)
+
+
+def not_measured(saved: str) -> Card:
+    """How to get what a reader looks for first, of a result in a file."""
+    said = "Not measured yet. This page with how well it predicts data that it has not seen:"
+    return Card("On held-out data", f"<p>{said}</p>{code(f'mipfs report {saved} --data TEST')}", is_wide=True)
 
 
 def anchor(k: int) -> str:

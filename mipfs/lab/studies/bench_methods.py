@@ -5,7 +5,6 @@ A method is a line in `SOLVED`, in `WHOLE`, in `mipfs.lab.baselines.BASELINES` o
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.losses import get_loss
 from mipfs.plumbing.alarm import TimeUp
+from mipfs.plumbing.registry import meant
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench_setting import Setting
@@ -105,15 +105,14 @@ class Joint:
 
     def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
         from mipfs.drivers import solve
-        from mipfs.lab.joint import joint_problem, with_constant
+        from mipfs.problem import Problem
 
-        constant = float(setting.bias)
-        wide = with_constant([data], constant)[0]
         asked = measure_of(setting)
-        problem = joint_problem(wide, M=M, C=0.25 * C * data.n_samples, constant=constant, **asked)
+        C_joint = 0.25 * C * data.n_samples
+        problem = Problem(data, loss="structural", bias=setting.bias, M=M, C=C_joint, **asked)
         result = solve(problem, self.driver, gap=self.gap, time_limit=setting.time_limit)
-        ids = np.sort(wide.columns_of(_selected(result)))
-        return _fit_of(result, of_columns(data, ids[ids < data.n_features], C, bias=setting.bias, **asked))
+        ids = np.sort(data.columns_of(_selected(result)))
+        return _fit_of(result, of_columns(data, ids, C, bias=setting.bias, **asked))
 
 
 @dataclass(frozen=True)
@@ -222,8 +221,7 @@ def get_method(name: str) -> Method:
     """
     found = methods()
     if name not in found:
-        close = difflib.get_close_matches(name, found, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(found)}"
+        hint = meant(name, found, f"it is one of {', '.join(found)}")
         raise UsageError(f"method {name!r} is not known; {hint}")
     return found[name]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import Setting
 from mipfs.lab.studies.bench_unit import DONE, Record
 from mipfs.plumbing import strict_json
+from mipfs.plumbing.json_fields import Reader, divisor, flag, number, or_null, record, require, sequence, text, whole
 
 SCHEMA = 1
 KIND = "bench"
 REMEDY = "give what `mipfs bench -o FILE` wrote"
-Holds = Callable[[Any], bool]
 
 
 def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record, ...], bool]:
@@ -36,13 +35,11 @@ def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record,
         document = strict_json.parsed(Path(path).read_text(encoding="utf-8"))
         if not isinstance(document, dict) or (document.get("schema"), document.get("kind")) != (SCHEMA, KIND):
             raise ValueError("another kind of document")
-        records = document["records"]
-        _require("records", isinstance(records, list))
-        p = document["n_features"] if p is None else p
-        _require("n_features", _count(p))
-        for record in records:
-            _check_record(record, p)
-        return _setting(document["params"]), tuple(records), document["complete"] is True
+        records = _read("records", sequence(record()), document)
+        p = _read("n_features", whole, document) if p is None else p
+        for one in records:
+            _check_record(one, p)
+        return _setting(_read("params", record(), document)), records, document["complete"] is True
     except OSError as error:
         raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
     except (ValueError, KeyError, TypeError, UsageError) as error:
@@ -51,75 +48,65 @@ def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record,
 
 def _setting(document: Any) -> Setting:
     """The setting of a document, each field of its kind."""
-    _require("params", isinstance(document, dict))
-    for name, holds in _SETTING.items():
+    for name, read in _SETTING.items():
         if name in document:
-            _require(name, holds(document[name]))
+            _read(name, read, document)
     for name in document["methods"]:
         get_method(name)
     return Setting.from_document(document)
 
 
-def _check_record(record: Any, p: int) -> None:
+def _check_record(one: Mapping[str, Any], p: int) -> None:
     """Refuse a record that lacks a field, or has one of another kind."""
-    _require("records", isinstance(record, dict))
-    kinds = {**_UNIT, **(_DONE if record.get("status") == DONE else {})}
-    for name, holds in kinds.items():
-        _require(name, name in record and holds(record[name]))
-    chosen = record.get("selected")
-    _require("selected", chosen is None or (_list(_count)(chosen) and all(j < p for j in chosen)))
-    _require("selected", chosen is None or len(set(chosen)) == len(chosen))
+    for name, read in {**_UNIT, **(_DONE if one.get("status") == DONE else {})}.items():
+        _read(name, read, one)
+    if one.get("selected") is not None:
+        chosen = _read("selected", sequence(whole), one)
+        if max(chosen, default=-1) >= p or len(set(chosen)) < len(chosen):
+            raise ValueError("'selected' is not what a benchmark has there")
 
 
-def _require(name: str, holds: bool) -> None:
-    if not holds:
-        raise ValueError(f"{name!r} is not what a benchmark has there")
+def _read(name: str, read: Reader, document: Mapping[str, Any]) -> Any:
+    """A field of a document."""
+    try:
+        return read(document[name])
+    except (KeyError, TypeError):
+        raise ValueError(f"{name!r} is not what a benchmark has there") from None
 
 
-def _count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+def _above(least: int) -> Reader:
+    """A whole number above another one."""
+
+    def of(value: Any) -> int:
+        require(whole(value) > least)
+        return int(value)
+
+    return of
 
 
-def _number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _or_null(holds: Holds) -> Holds:
-    return lambda value: value is None or holds(value)
-
-
-def _list(holds: Holds) -> Holds:
-    return lambda value: isinstance(value, list) and all(map(holds, value))
-
-
-def _weights(value: Any) -> bool:
+def _weights(value: Any) -> Any:
     """Class weights as a setting has them: a word, or pairs of a label and a number."""
-    pair = _list(lambda one: isinstance(one, list) and len(one) == 2 and _text(one[0]) and _number(one[1]))
-    return value is None or isinstance(value, str) or pair(value)
+    return value if value is None or isinstance(value, str) else sequence(_pair)(value)
 
 
-_SETTING: Mapping[str, Holds] = {
-    "methods": _list(_text), "M": _list(_count), "C": _list(lambda value: _number(value) and value > 0),
-    "folds": lambda value: _count(value) and value > 1, "inner": lambda value: _count(value) and value > 1,
-    "repeats": lambda value: _count(value) and value > 0, "measure": _text, "beta": _or_null(_number),
-    "k": _or_null(_count), "bias": _flag, "seed": _count, "time_limit": _or_null(_number), "source": _text,
-    "data_sha256": _text, "scaling": _text, "ideal": _list(_text), "class_weight": _weights,
+def _pair(value: Any) -> tuple[str, float]:
+    require(isinstance(value, list) and len(value) == 2)
+    return text(value[0]), number(value[1])
+
+
+_SETTING: Mapping[str, Reader] = {
+    "methods": sequence(text), "M": sequence(whole), "C": sequence(divisor), "folds": _above(1), "inner": _above(1),
+    "repeats": _above(0), "measure": text, "beta": or_null(number), "k": or_null(whole), "bias": flag, "seed": whole,
+    "time_limit": or_null(number), "source": text, "data_sha256": text, "scaling": text, "ideal": sequence(text),
+    "class_weight": _weights,
 }  # fmt: skip
 """The fields of a setting, and what each holds."""
-_UNIT: Mapping[str, Holds] = {
-    "method": _text, "M": _or_null(_count), "fold": _count, "status": _text, "message": _text,
+_UNIT: Mapping[str, Reader] = {
+    "method": text, "M": or_null(whole), "fold": whole, "status": text, "message": text,
 }  # fmt: skip
-_DONE: Mapping[str, Holds] = {
-    "value": _number, "n_features": _count, "selected": _or_null(_list(_count)), "C": _number, "seconds": _number,
-    "choice_seconds": _number, "memory_bytes": _or_null(_number), "proof": _or_null(_text), "gap": _or_null(_number),
-    "stopped": _or_null(_text),
+_DONE: Mapping[str, Reader] = {
+    "value": number, "n_features": whole, "selected": or_null(sequence(whole)), "C": number, "seconds": number,
+    "choice_seconds": number, "memory_bytes": or_null(number), "proof": or_null(text), "gap": or_null(number),
+    "stopped": or_null(text),
 }  # fmt: skip
 """The fields of every record, and of one that is done."""

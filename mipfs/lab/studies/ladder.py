@@ -10,7 +10,6 @@ what a weaker rung has proven, a stronger one has too; and what lies above a cla
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
-from mipfs.report.visible import finite_or_none, in_json
+from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
@@ -165,7 +164,7 @@ class Comparison(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
+        return as_json(self.document())
 
     @classmethod
     def load(cls, path: str | Path) -> Comparison:

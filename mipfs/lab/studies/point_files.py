@@ -7,70 +7,33 @@ would stand beside that point's own JSON. Both are written together, as a result
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.steps import place_text
 from mipfs.proof import pair
+from mipfs.result import archive
 from mipfs.result.result import Result
-from mipfs.result.sidecar import packed
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import Point, SolutionPath
 
 CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
 """What a point that folds chose is called, and where a path has its value."""
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Of every member: the same points give the same bytes."""
 MOST_NAMED = 12
 """Points that a message names."""
 
 
-def packed_points(path: SolutionPath, name: str, limit: float) -> tuple[bytes | None, list[Mapping[str, Any] | None]]:
-    """The contents of the file called `name`, None without a certificate, and the entry of every point about its own.
-
-    Parameters
-    ----------
-    limit : float, bytes into which the certificate of a point must fit that a limit stopped
-    """
-    stream = io.BytesIO()
-    entries: list[Mapping[str, Any] | None] = []
-    with zipfile.ZipFile(stream, "w") as archive:
-        for k, point in enumerate(path.points):
-            content, entry = packed(point.result, name, limit)
-            if content is not None:
-                archive.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
-            entries.append(entry)
-    return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
-
-
 def certified(path: SolutionPath, file: Path, content: bytes | None) -> SolutionPath:
     """A path that was read from a file, each point's result with its certificate out of the contents beside it."""
-    found: dict[str, bytes] = {}
-    if content is not None:
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                found = {name: archive.read(name) for name in archive.namelist()}
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-            found = {}  # `verify` says that it is not the file that the path was written with
-    points = []
-    for k, point in enumerate(path.points):
-        entry = point.result.certificate
-        own = found.get(_member(k))
-        same = own is not None and entry is not None and hashlib.sha256(own).hexdigest() == entry.get("sha256")
-        result = replace(point.result, path=file, sidecar=own if same else None)
-        points.append(replace(point, result=result))
-    return replace(path, points=tuple(points), file=str(file))
-
-
-def _member(k: int) -> str:
-    return f"{k}.cert.npz"
+    results = archive.certified((point.result for point in path.points), content)
+    pairs = zip(path.points, results, strict=True)
+    points = tuple(replace(point, result=replace(result, path=file)) for point, result in pairs)
+    return replace(path, points=points, file=str(file))
 
 
 def split(text: str) -> tuple[str, str | None]:
@@ -170,7 +133,7 @@ def save(path: SolutionPath, file: Path, limit: float) -> None:
         output_file.save([(file, f"{path.to_json()}\n".encode())])
         return
     name = pair.sidecar_of(file).name
-    content, entries = packed_points(path, name, limit)
+    content, entries = archive.packed_together((point.result for point in path.points), name, limit)
     points = [
         replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)
     ]

@@ -8,7 +8,6 @@ all possible draws may be, seen from those that were made. Draws share samples: 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from mipfs.plumbing.declared import Seed, Within, declared
 from mipfs.report.blocks import Block, Pairs, Reported, Table
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import stated
-from mipfs.report.visible import finite_or_none, in_json
+from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.result import SCHEMA, Result, Status, StopReason
 from mipfs.run.run import parameters
 
@@ -137,7 +136,7 @@ class SelectionStability(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
+        return as_json(self.document())
 
     def to_frame(self) -> Any:
         """The frequencies as a pandas data frame, a row for each feature.

@@ -15,7 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.steps import Place
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
-from mipfs.report.visible import finite_or_none, in_json
+from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
 
@@ -258,7 +258,7 @@ class SolutionPath(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
+        return as_json(self.document())
 
     @classmethod
     def load(cls, path: str | Path) -> SolutionPath:

@@ -352,7 +352,7 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     data = mipfs.Instance.from_arrays(*(np.asarray(part, dtype=float) for part in drawn["train"]))
     problem = mipfs.Problem(data, loss="logistic", bias=False, atoms=Groups(data, drawn["groups"]), M=2, C=1.0)
     result = fits.solved(problem, "kelley", gap=1e-4)
-    found = tan2014.relaxed(data, result)
+    found = fits.relaxed(data, result, 1.0)
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])

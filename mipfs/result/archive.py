@@ -1,0 +1,61 @@
+"""The certificates of several results in one file: the points of a path, or the classes against the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mipfs.result.result import Result
+from mipfs.result.sidecar import packed
+
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""Of every member: the same results give the same bytes."""
+
+
+def packed_together(
+    results: Iterable[Result], name: str, limit: float
+) -> tuple[bytes | None, list[Mapping[str, Any] | None]]:
+    """The contents of the file called `name`, None without a certificate, and the entry of every result about its own.
+
+    Parameters
+    ----------
+    limit : float, bytes into which the certificate of a result must fit that a limit stopped
+    """
+    stream = io.BytesIO()
+    entries: list[Mapping[str, Any] | None] = []
+    with zipfile.ZipFile(stream, "w") as file:
+        for k, result in enumerate(results):
+            content, entry = packed(result, name, limit)
+            if content is not None:
+                file.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
+            entries.append(entry)
+    return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
+
+
+def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
+    """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
+    held: dict[str, bytes] = {}
+    if content is not None:
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
+                held = {name: file.read(name) for name in file.namelist()}
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+            held = {}
+    return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
+
+
+def _own(content: bytes | None, result: Result) -> bytes | None:
+    """A certificate that is the one of a result."""
+    entry = result.certificate
+    if content is None or entry is None or hashlib.sha256(content).hexdigest() != entry.get("sha256"):
+        return None
+    return content
+
+
+def _member(k: int) -> str:
+    return f"{k}.cert.npz"
