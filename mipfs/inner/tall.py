@@ -17,6 +17,8 @@ from scipy import sparse
 from mipfs.inner.boolean import Boolean, Known
 from mipfs.inner.reduced_system import Factor
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
+from mipfs.settings import RelaxationSettings
 
 WIDTHS = (1.0, 0.3, 0.05)
 """Width over which a hinge is rounded, on the sample, one after the other; all samples have the last."""
@@ -119,6 +121,13 @@ class Plain:
         return 0.0
 
 
+def may_pay(problem: Problem, settings: RelaxationSettings) -> bool:
+    """Whether `known` may pay, as far as this is seen without a look for samples that are equal."""
+    is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
+    many = problem.data.n_samples >= settings.tall * max(1, problem.atoms.count)
+    return bool(many and is_plain and problem.has_kernels)
+
+
 def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     """The SVM on all atoms that may be selected; None where it does not pay, or there was no time for it.
 
@@ -143,7 +152,7 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
         u, _, _ = some.minimise(u, width, settings.tall_gap)
     every = Plain(whole, columns.ids, None)
     u, alpha, is_met = every.minimise(u, WIDTHS[-1], settings.tall_gap)
-    if not is_met:
+    if not is_met and not whole.must_stop():  # what a limit cuts short is a dual vector too, and all that it leaves
         return None
     w = u[:-1]
     b = float(u[-1]) - float((every.off - problem.data.center[columns.ids]) @ w)
