@@ -74,6 +74,10 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
         strangers += _without_parts(found)
     if strangers:
         raise ValueError(f"not a complete result: the weight of {strangers[0]!r} has no column")
+    if not products and (found.get("atoms") or {}).get("made") is not None:
+        others = [name for name in found["weights"] if name.rpartition("[")[0] not in found["selected"]]
+        if others:
+            raise ValueError(f"not a complete result: {others[0]!r} has a weight, and its function is not selected")
     if any(column >= found["n_features"] for column in found["columns"].values()):
         raise ValueError(f"not a complete result: a column lies beyond n_features = {found['n_features']}")
     return found
@@ -157,6 +161,12 @@ def _or_null(read: Callable[[Any], Any], unearned: Any = None) -> Callable[[Any]
     return lambda value: unearned if value is None else read(value)
 
 
+def _ends(value: Any) -> tuple[float | None, float | None]:
+    _require(len(value) == 2)
+    low, high = _list(_or_null(_number))(value)
+    return low, high
+
+
 def _labels(value: Any) -> dict[str, Any]:
     _require(isinstance(value, dict) and value.keys() == {"negative", "positive"})
     return {name: _label(item) for name, item in value.items()}
@@ -171,7 +181,7 @@ def _params(value: Any) -> dict[str, Any]:
     _or_null(_table(_number))(value.get("penalty"))
     named = value.get("regulariser")
     _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
-    _or_null(_table(_list(_or_null(_number))))(value.get("weight_bounds"))
+    _or_null(_table(_ends))(value.get("weight_bounds"))
     _or_null(_table(_number))(value.get("class_weight"))
     for name in ("M", "gap"):
         _or_null(_number)(value.get(name))
