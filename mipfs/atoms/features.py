@@ -193,8 +193,10 @@ def column_squares(X: Any, center: Array) -> Array:
     squares = np.zeros(p)
     if not sparse.issparse(X):
         step = max(1, _BLOCK // n)
+        is_centred = np.any(center)
         for start in range(0, p, step):
-            part = X[:, start : start + step] - center[start : start + step]
+            part = X[:, start : start + step]
+            part = part - center[start : start + step] if is_centred else part
             squares[start : start + step] = np.einsum("ij,ij->j", part, part)
         return squares
     filled = np.flatnonzero(np.diff(X.indptr))

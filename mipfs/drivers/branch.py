@@ -289,7 +289,7 @@ def search(run: Run) -> Steps:
     beside = Search(tree)
     anchors = Anchors(tree)
     if is_new:
-        beside.before_root()
+        beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
             anchors.open_root()
         else:

@@ -250,9 +250,11 @@ def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Soluti
         raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
     taken_up(run, run.resume)
     pool.take_up(kept, run.problem.atoms.count)
-    if kept["best"].size:
-        run.raise_bound(oracle(np.asarray(kept["best"]))[2])
-    alpha = np.asarray(kept["alpha"], dtype=float)
+    alpha, best = (np.asarray(kept[name], dtype=float) for name in ("alpha", "best"))
+    if alpha.shape != run.problem.c_i.shape or best.shape not in ((0,), alpha.shape):
+        raise ValueError("a dual vector is of other samples")
+    if best.size:
+        run.raise_bound(oracle(best)[2])
     last = Solution.taken_up(kept, pool, alpha, run.problem.data.n_features)
     if last is not None:
         run.lower_upper(run.resume.upper)

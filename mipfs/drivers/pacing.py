@@ -35,9 +35,14 @@ class Search:
         self._first: Iterator[None] | None = None
         self._climbs: Iterator[None] | None = None
 
-    def before_root(self) -> None:
-        """Find an incumbent before the root, which may take all the time that there is."""
+    def before_root(self, is_relaxed: bool) -> None:
+        """Find an incumbent before the root, which may take all the time that there is.
+
+        Of very many samples a dual vector comes first, if the root's relaxation is solved: incumbents may take it too.
+        """
         run = self._tree.run
+        if is_relaxed:
+            self._tree.relaxation.begin_root(self._tree.first)
         supports = self._tree.supports
         if supports.validator is not None:  # its patience is for what the tree finds
             return

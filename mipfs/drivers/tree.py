@@ -102,10 +102,13 @@ class Tree(TreeProof):
         outcome, cut = self.relaxation.solve_root(states, self.tol)
         self.steps = outcome.steps
         self.supports.pool.add(cut)
-        self.round(outcome)
-        if self.is_plain:
+        if self.is_plain and self.run.must_stop:
+            self.supports.offer_largest(self.relaxation.alive, outcome.warm, self.relaxation.boolean.off)
+        elif self.is_plain:
+            self.round(outcome)
             self.supports.round(cut.slopes)
         else:
+            self.round(outcome)
             gain = gains(cut.slopes, self.run.problem.penalty)[self.relaxation.alive]
             self.dive(np.argsort(-gain, kind="stable"))
         self.climb()

@@ -402,7 +402,7 @@ class Relaxation:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
         alpha = decoded((whole, q))
         v = alpha * self.problem.data.y
-        omega = np.asarray(self._X.T @ v, dtype=float)
+        omega = np.asarray(self._X.T @ v, dtype=float) if np.any(whole) else np.zeros(self.alive.size)
         if self._is_centred:
             omega -= self.center * float(v.sum())
         s = np.square(omega)

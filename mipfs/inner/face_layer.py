@@ -125,7 +125,7 @@ class FaceLayer(Bundle):
                 self._keep(alpha)
                 alpha = np.empty(0)
             self._forget(columns.ids.size + 1)
-            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega)  # Step 2
+            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)  # Step 2
             sharpness = 1.0 if is_new else 0.1 * sharpness
             if self.best.upper <= lower + tol or sharpness < settings.exact_saddle or must_stop():
                 break
@@ -146,7 +146,7 @@ class FaceLayer(Bundle):
         columns = Columns(problem, [(found.ids, found.scale)], np.zeros(1))
         return columns, Polytope(cost, free, room - len(selection.forced_in), found.atom)
 
-    def _ask(self, columns: Columns, S: Polytope, x: Array) -> bool:
+    def _ask(self, columns: Columns, S: Polytope, x: Array, must_stop: Callable[[], bool]) -> bool:
         """Ask for the labellings that are most violated between the best point and x, and at x; whether one is new."""
         C, begin = self.problem.C, self.best.point[1]
 
@@ -156,7 +156,7 @@ class FaceLayer(Bundle):
             size, sigma = S.least(S.sums(np.square(here)) / C)
             return C * (size + max(0.0, violated.value)), (sigma, here), violated
 
-        return ask(self.best, at, self.labellings, both=True)
+        return ask(self.best, at, self.labellings, is_closed=must_stop, both=True)
 
     def _keep(self, alpha: Array) -> None:
         """Keep a dual vector, which may lack the last labellings; an empty one is kept already."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import largest_weight
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.boolean_node import (
     FREE,
     INSIDE,
@@ -35,7 +35,7 @@ from mipfs.inner.boolean_node import (
 )
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
-from mipfs.inner.tall import known
+from mipfs.inner.tall import known, may_pay
 from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
@@ -137,6 +137,7 @@ class RowsRelaxation:
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
         self.kernel = Relaxation(problem, alive, stop, rule, nodes) if prices_suffice(problem) else None
+        self._known: list[Known | None] = []
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -169,11 +170,21 @@ class RowsRelaxation:
             other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule, self.kernel.settings)
         return other
 
+    def begin_root(self, states: States) -> None:
+        """Find what `solve_root` begins with, where that may pay: a limit from here on leaves its bound."""
+        after = self.propagation(states)
+        if after.broken is None and may_pay(self.problem, self.settings):
+            self._find_known(after.states)
+
+    def _find_known(self, states: States) -> None:
+        interior = self._interior()
+        self._known = [known(interior, self._ends(states)[1])]
+
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
-        interior = self._interior()
-        low, high = self._ends(states)
-        solved = interior.solve(low, high, tol, known=known(interior, high))
+        if not self._known:
+            self._find_known(states)
+        solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
         return self._outcome(solved, states, np.inf), solved.cut
 
     @property

@@ -17,6 +17,7 @@ from scipy import sparse
 from mipfs.inner.boolean import Boolean, Known
 from mipfs.inner.reduced_system import Factor
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
 from mipfs.settings import RelaxationSettings
 
 WIDTHS = (1.0, 0.3, 0.05)
@@ -125,6 +126,16 @@ def is_tall(samples: int, columns: int, settings: RelaxationSettings) -> bool:
     return columns > 0 and samples >= settings.tall * columns
 
 
+def may_pay(problem: Problem, settings: RelaxationSettings) -> bool:
+    """Whether `known` may pay, as far as this is seen without a look for samples that are equal."""
+    return _is_plain(problem) and is_tall(problem.data.n_samples, problem.atoms.count, settings)
+
+
+def _is_plain(problem: Problem) -> bool:
+    is_stored = problem.selects_features and problem.data.block().is_stored
+    return bool(is_stored and problem.regulariser.is_ridge and problem.has_kernels)
+
+
 def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     """The SVM on all atoms that may be selected; None where it does not pay, or there was no time for it.
 
@@ -136,9 +147,8 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     problem, settings = whole.problem, whole.settings
     atoms = np.flatnonzero(high > 0.5)
     n = problem.data.n_samples
-    is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
-    may_pay = is_tall(whole.first.size, atoms.size, settings) and is_plain and problem.has_kernels
-    if not may_pay or whole.work(atoms.size) <= settings.cheap or whole.must_stop():
+    pays = is_tall(whole.first.size, atoms.size, settings) and whole.work(atoms.size) > settings.cheap
+    if not (pays and _is_plain(problem)) or whole.must_stop():
         return None
     columns = problem.atoms.columns(atoms)
     rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))
@@ -148,7 +158,7 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
         u, _, _ = some.minimise(u, width, settings.tall_gap)
     every = Plain(whole, columns.ids, None)
     u, alpha, is_met = every.minimise(u, WIDTHS[-1], settings.tall_gap)
-    if not is_met:
+    if not is_met and not whole.must_stop():  # what a limit cuts short is a dual vector too, and all that it leaves
         return None
     w = u[:-1]
     b = float(u[-1]) - float((every.off - problem.data.center[columns.ids]) @ w)

@@ -10,6 +10,7 @@ y∘v ≥ 0, shape (n,); g cannot be told from it and comes with the `Combinatio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,7 @@ class Solver:
         self.measure = measure
         self.C = float(c[0])
         self.labellings = Labellings(data, measure)
+        self.must_stop: Callable[[], bool] = bool  # never
         self._beta = np.empty(0)
 
     def solve(self, ids: Integers, sigma: Array | None = None, *, tol: float = 1e-7, start: Any = None) -> SVM:
@@ -147,10 +149,13 @@ class Solver:
                 return best.upper - dual <= 0.5 * tol * abs(best.upper)
 
             if ask(best, at, pool, is_closed=is_closed):
+                beta = np.append(beta, 0.0)
+                if self.must_stop():
+                    break
                 B = np.column_stack([B, root * pool.last(ids, Z)])
-                G, beta = _bordered(G, B), np.append(beta, 0.0)
+                G = _bordered(G, B)
                 continue
-            if is_closed() or sharpness < EXACT_MASTER:
+            if is_closed() or sharpness < EXACT_MASTER or self.must_stop():
                 break
             sharpness *= 0.01
         self._beta = beta[1 : len(pool) + 1]

@@ -84,6 +84,8 @@ def batches(
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
+    except UnicodeDecodeError:
+        raise DataError("a name or a word in it is not text in UTF-8", "write it again", path=path) from None
 
 
 def _joined(values: Any) -> Any:

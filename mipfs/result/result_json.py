@@ -75,6 +75,10 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
         strangers += _without_parts(found)
     if strangers:
         raise ValueError(f"not a complete result: the weight of {strangers[0]!r} has no column")
+    if not products and (found.get("atoms") or {}).get("made") is not None:
+        others = [name for name in found["weights"] if name.rpartition("[")[0] not in found["selected"]]
+        if others:
+            raise ValueError(f"not a complete result: {others[0]!r} has a weight, and its function is not selected")
     if any(column >= found["n_features"] for column in found["columns"].values()):
         raise ValueError(f"not a complete result: a column lies beyond n_features = {found['n_features']}")
     return found
@@ -102,6 +106,12 @@ def _label(value: Any) -> Any:
     return value
 
 
+def _ends(value: Any) -> tuple[float | None, float | None]:
+    require(len(value) == 2)
+    low, high = sequence(or_null(number))(value)
+    return low, high
+
+
 def _labels(value: Any) -> dict[str, Any]:
     require(isinstance(value, dict) and value.keys() == {"negative", "positive"})
     return {name: _label(item) for name, item in value.items()}
@@ -116,7 +126,7 @@ def _params(value: Any) -> dict[str, Any]:
     or_null(table(number))(value.get("penalty"))
     named = value.get("regulariser")
     require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
-    or_null(table(sequence(or_null(number))))(value.get("weight_bounds"))
+    or_null(table(_ends))(value.get("weight_bounds"))
     or_null(table(number))(value.get("class_weight"))
     for name in ("M", "gap"):
         or_null(number)(value.get(name))

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.inner.boolean_node import Warm
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers, Mask, changed
+from mipfs.plumbing.arrays import Array, Integers, Mask, changed, scattered
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
+from mipfs.svm.solver import TakenOff
 
 Listed = list[tuple[Mask, Value]]
 
@@ -79,6 +81,23 @@ class Supports:
         sigma = self.run.oracle.repair(scores)
         if sigma is not None:
             self.evaluate(sigma, np.inf if self.validator is not None else until)
+
+    def offer_largest(self, atoms: Integers, warm: Warm, off: TakenOff) -> None:
+        """Offer the largest of the weights of some atoms as they are: an SVM on them may outlast a limit.
+
+        Parameters
+        ----------
+        atoms : (k,) single features
+        warm : their weights, and the intercept
+        off : means of the columns: what is left out had its own in the intercept
+        """
+        problem = self.run.problem
+        w = scattered(problem.atoms.count, atoms, warm.w)
+        sigma = self.run.oracle.repair(np.abs(w))
+        if sigma is not None:
+            rest = np.flatnonzero(~sigma & (w != 0.0))
+            b = warm.b + float((off[rest] - problem.data.center[rest]) @ w[rest]) if problem.bias else 0.0
+            self.run.offer(np.flatnonzero(sigma), w[sigma], b)
 
     def grow(self) -> None:
         """Evaluate a support that is grown from what S forces in, by the scores at what there is so far.

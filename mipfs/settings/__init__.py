@@ -356,8 +356,8 @@ class TwoLayerSettings(DriverSettings):
 
     oracle: ViolatedSettings = ViolatedSettings()
     """Step 1, the most violated selection."""
-    rounding: RoundingSettings = RoundingSettings()
-    """How the relaxation becomes an incumbent."""
+    rounding: RoundingSettings = RoundingSettings(grace=0.1)
+    """How the relaxation becomes an incumbent; the first round had one already, where a limit left it time."""
     layer: LayerSettings = LayerSettings()
     """The inner layer."""
     sharper: Tolerance = 0.99

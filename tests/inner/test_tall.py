@@ -13,9 +13,11 @@ from scipy import sparse
 import mipfs
 from mipfs import Instance, Problem
 from mipfs.drivers import gbd, kelley
-from mipfs.inner import tall
+from mipfs.inner import rows_node, tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.subproblem import Subproblem
+from mipfs.result.result import StopReason
+from mipfs.run.run import Run
 from mipfs.settings import BranchSettings, RelaxationSettings
 from mipfs.svm import solver
 
@@ -136,6 +138,28 @@ def test_kelley_has_a_bound_before_its_first_round(loss: str, monkeypatch: pytes
     assert found.trace[0].bound > 0.95 * plain.bound
     assert found.bound <= plain.trace[-1].upper * (1 + 1e-9)
     assert found.trace[-1].upper == pytest.approx(plain.trace[-1].upper, rel=1e-3)
+    assert mipfs.verify(found, asked.data).accepted
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_branch_has_a_bound_and_a_classifier_before_it_climbs(bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(bias=bias)
+    whole, low, high = relaxation(asked)
+    solved = whole.solve(low, high, 1e-6)
+    whole_run = mipfs.solve(asked, "branch")
+    plain, struck = tall.known, list[str]()
+
+    def known(boolean: Boolean, high: Any) -> Any:
+        found = plain(boolean, high)
+        struck.append("a limit")
+        return found
+
+    monkeypatch.setattr(rows_node, "known", known)
+    monkeypatch.setattr(Run, "_is_late", property(lambda _: bool(struck)))
+    found = mipfs.solve(asked, "branch", settings=BranchSettings(relaxation=ALWAYS))
+    assert found.stop_reason is StopReason.TIME_LIMIT
+    assert 0.95 * solved.lower < found.bound <= found.objective
+    assert found.objective == pytest.approx(whole_run.objective, rel=0.1 if bias else 0.3)
     assert mipfs.verify(found, asked.data).accepted
 
 

@@ -69,6 +69,26 @@ def test_value_equals_all_labellings(name: str, given: dict[str, Any], C: float)
             assert solved.cut(other) <= structural_svm(X * np.sqrt(other), losses, V, C)[0] * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_what_it_leaves_when_it_must_stop_holds_and_the_next_solve_goes_on(rounds: int) -> None:
+    X, y = draw(5, 40)
+    asked = problem(Instance.from_arrays(X, y), C=30.0)
+    value = Subproblem(asked).solve(np.ones(4), 1e-9).value
+    left = [rounds]
+
+    def must_stop() -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    subproblem = Subproblem(asked, must_stop)
+    cut_short = subproblem.solve(np.ones(4), 1e-9)
+    assert left[0] == -2, "it ends at the first time that it is told to, and the subproblem asks too"
+    assert cut_short.lower < value * (1 - 1e-6)
+    assert value * (1 - 1e-9) <= cut_short.value < np.inf
+    left[0] = 10**6
+    assert subproblem.solve(np.ones(4), 1e-9).value == pytest.approx(value, rel=2e-8)
+
+
 def test_error_rate_is_a_hinge_svm() -> None:
     for seed, C in ((0, 1.0), (1, 30.0), (2, 1000.0)):
         X, y = draw(seed, 60, 6)
