@@ -27,7 +27,8 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-from mipfs.compiled.shortcuts import replaced, shortcuts
+from mipfs.compiled.replaced import replaced
+from mipfs.compiled.shortcuts import shortcuts
 
 TRIED = ((0, 68),)
 """Versions of numba that this was tried with."""

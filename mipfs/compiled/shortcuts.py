@@ -18,21 +18,8 @@ from numba.core.lowering import Lower
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import TargetConfig
 
-
-@contextmanager
-def replaced(owner: Any, **others: Any) -> Iterator[None]:
-    """Other attributes of an object, a class or a module for a while."""
-    own = {name: vars(owner)[name] for name in others if name in vars(owner)}
-    for name, other in others.items():
-        setattr(owner, name, other)
-    try:
-        yield
-    finally:
-        for name in others:
-            if name in own:
-                setattr(owner, name, own[name])
-            else:
-                delattr(owner, name)
+from mipfs.compiled.replaced import replaced
+from mipfs.compiled.spared import spared
 
 
 @contextmanager
@@ -56,6 +43,7 @@ def shortcuts() -> Iterator[None]:
         replaced(event, install_timer=lambda *_: nullcontext()),
         replaced(NRTContext, get_meminfos=_owners),
         replaced(Lower, lower_assign=_lower_assign, storevar=_storevar, delvar=_delvar, incref=_incref, decref=_decref),
+        spared(),
     ):
         yield
 
