@@ -18,6 +18,7 @@ from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
 from mipfs.readers.typed import looks_like, remedy, told
+from mipfs.report.numbers import first_of
 
 LABEL = "label"
 BAG = "bag"
@@ -116,9 +117,7 @@ def require_label(label: str, names: Sequence[str], path: Path) -> None:
 
 def _say_which(label: str, names: Sequence[str]) -> str:
     """What to do where the label column is missing: the columns, and how to name one of them."""
-    shown = ", ".join(map(repr, names[:MOST_NAMED])) + (
-        f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    )
+    shown = first_of(names, MOST_NAMED, repr)
     hint = nearest(label, names)
     hint = f" ({hint})" if hint.startswith("did you mean") else ""
     if all(_is_number(name) for name in names):
