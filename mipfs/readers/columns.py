@@ -109,6 +109,14 @@ def label_among(label: Label, names: Sequence[str]) -> str:
     return next((name for name in asked if name in names), asked[0])
 
 
+def all_different(names: list[str], path: Path) -> list[str]:
+    """The names of the columns; two that are the same are refused."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
+    return names
+
+
 def require_label(label: str, names: Sequence[str], path: Path) -> None:
     """Refuse a table without the label column: its columns are listed."""
     if label not in names:
