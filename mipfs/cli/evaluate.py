@@ -41,7 +41,7 @@ def evaluate(
     if several is not None and name is not None:
         data = rows_of_class(several, name, data_file, label)
     else:
-        data = labelled(result, data_file, label)
+        data = new_rows(result, data_file, label, labelled=True)
     document = score(result, data, positive, values=None if card is None else card.decision_function(data))
     write_json(document, json)
     if json != "-" and not quiet:
@@ -49,21 +49,20 @@ def evaluate(
     return 0
 
 
-def labelled(result: Result, path: str, label: str | None) -> Instance:
-    """Data to judge a classifier on: its features, and the labels that it knows."""
+def new_rows(result: Result, path: str, label: str | None, labelled: bool = False) -> Instance:
+    """New rows with what a classifier looks at; with `labelled`, to judge it, their labels too."""
     from mipfs.data.instance import Labels
     from mipfs.readers import read_new
     from mipfs.result.prediction import inputs
 
-    (names, n_features), labels = inputs(result), Labels(**result.labels)
-    remembered = result.label_column
+    names, n_features = inputs(result)
     return read_new(
         path,
         names=names,
         n_features=n_features,
-        labels=labels,
+        labels=Labels(**result.labels) if labelled else None,
         label=label,
-        remembered=remembered,
+        remembered=result.label_column,
         recipe=result.recipe,
     )
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
 from mipfs.cli.streams import natives_apart
 from mipfs.cli.text import number, percent
@@ -18,23 +18,32 @@ if TYPE_CHECKING:
     from mipfs.result.result import Record
     from mipfs.run.beside import Progress
 
+V = TypeVar("V", bound="Compiled")
+
 
 @contextmanager
 def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
-    """The observers to hand to a driver: one on a terminal, none when piped or quiet.
+    """The observers to hand to a driver: one on a terminal, none when piped or quiet."""
+    with drawn(_View(), quiet) as view:
+        yield () if view is None else (view.see,)
+
+
+@contextmanager
+def drawn(view: V, quiet: bool) -> Iterator[V | None]:
+    """A view, drawn on a terminal as long as this lasts; None when piped or quiet.
 
     What takes long before the clock starts is said there too.
     """
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
         with notes(None, quiet), natives_apart():
-            yield ()
+            yield None
         return
     from rich.console import Console
     from rich.live import Live
 
-    view = _View()
-    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True), notes(view):
-        yield (view.see,)
+    shown = cast("RenderableType", view)
+    with Live(shown, console=Console(stderr=True), refresh_per_second=5, transient=True), notes(view):
+        yield view
 
 
 @contextmanager

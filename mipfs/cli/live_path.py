@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mipfs.cli.live import Compiled, notes
-from mipfs.cli.streams import natives_apart
+from mipfs.cli.live import Compiled, drawn
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
@@ -22,16 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def live_path(quiet: bool) -> Iterator[dict[str, Any]]:
     """The watchers to hand to `mipfs.path`: some on a terminal, none when piped or quiet."""
-    if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        with notes(None, quiet), natives_apart():
-            yield {}
-        return
-    from rich.console import Console
-    from rich.live import Live
-
-    view = View()
-    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True), notes(view):
-        yield {"on_begin": view.begin, "on_point": view.add, "observers": (view.see,)}
+    with drawn(View(), quiet) as view:
+        yield {} if view is None else {"on_begin": view.begin, "on_point": view.add, "observers": (view.see,)}
 
 
 class View(Compiled):

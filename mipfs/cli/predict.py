@@ -33,6 +33,7 @@ def predict(
     """
     import numpy as np
 
+    from mipfs.cli.evaluate import new_rows
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import predict_classes, print_labels
     from mipfs.data.instance import Labels
@@ -41,8 +42,6 @@ def predict(
     from mipfs.lab.scorecard.card import DIGITS
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
-    from mipfs.readers import read_new
-    from mipfs.result.prediction import inputs
     from mipfs.result.probability import probabilities
 
     file, name = point_files.split(result_file)
@@ -56,10 +55,7 @@ def predict(
     if card is not None and probability:
         raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")
     result = point_files.load(result_file) if card is None else card.result
-    used, n_features = inputs(result)
-    data = read_new(
-        data_file, names=used, n_features=n_features, label=label, remembered=result.label_column, recipe=result.recipe
-    )
+    data = new_rows(result, data_file, label)
     values = (result if card is None else card).decision_function(data)
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}

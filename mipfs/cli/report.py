@@ -105,9 +105,9 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
 
 
 def _score(result: Result, path: str, label: str | None) -> dict[str, Any]:
-    from mipfs.cli.evaluate import labelled
+    from mipfs.cli.evaluate import new_rows
 
-    return _judged(result, labelled(result, path, label), path)
+    return _judged(result, new_rows(result, path, label, labelled=True), path)
 
 
 def _judged(result: Result, data: Instance, path: str) -> dict[str, Any]:

@@ -64,19 +64,12 @@ def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, 
     """The data of every class against the rest, read as the results say."""
     from pathlib import Path
 
-    from mipfs.cli.options import recipe_options
-    from mipfs.data.recipe import Recipe
+    from mipfs.cli.verify import as_found
     from mipfs.readers import read_classes
     from mipfs.readers.files import format_of
 
     first = found.classifiers[0]
-    kind = first.scaling["kind"]
-    if scale is not None and scale.value != kind:
-        raise UsageError(f"--scale {scale.value}: the result is about data with scale {kind!r}; leave the option out")
-    recipe = Recipe() if first.recipe is None else Recipe.of_document(first.recipe)
-    given = {"scale": kind, **recipe_options(None, None, None, None, words)}
-    if not words and first.read is not None:
-        given["left_out"] = first.read.get("left_out")
+    recipe, given = as_found(first, first.scaling["kind"], scale and scale.value, words)
     named = first.label_column if label is None else label
     if named is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = named

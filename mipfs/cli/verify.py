@@ -36,6 +36,7 @@ from mipfs.report.visible import finite_or_none
 if TYPE_CHECKING:
     from mipfs.check.tree import Report
     from mipfs.data.instance import Instance
+    from mipfs.data.recipe import Recipe
     from mipfs.result.result import Result
     from mipfs.selection.selection import Rows
 
@@ -118,7 +119,6 @@ def data_of(
 ) -> Instance:
     """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
-    from mipfs.data.recipe import Recipe
     from mipfs.readers.files import format_of
     from mipfs.readers.labels import same_label
     from mipfs.readers.store import check
@@ -126,15 +126,8 @@ def data_of(
 
     made = functions_of(result)
     kind = result.scaling["kind"] if made is None else made["scaling"]
-    if scale is not None and scale != kind:
-        raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
-    given: dict[str, Any] = read_options(None, label, positive, recipe_options(None, None, None, None, words))
-    given |= {"scale": kind}
-    recipe = Recipe() if result.recipe is None else Recipe.of_document(result.recipe)
-    if positive is None:
-        given["positive"] = result.labels["positive"]
-    if not words and result.read is not None:
-        given["left_out"] = result.read.get("left_out")
+    recipe, given = as_found(result, kind, scale, words)
+    given |= {"positive": result.labels["positive"]} | read_options(None, label, positive)
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
     if format_of(Path(data_file)) == "store":
@@ -152,13 +145,25 @@ def data_of(
         return found[0]
 
 
+def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tuple[Recipe, dict[str, Any]]:
+    """What was done to the table of a result, and what `mipfs.read` is told to read it so again, on scale `kind`."""
+    from mipfs.data.recipe import Recipe
+
+    if scale is not None and scale != kind:
+        raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
+    given = {"scale": kind, **recipe_options(None, None, None, None, words)}
+    if not words and result.read is not None:
+        given["left_out"] = result.read.get("left_out")
+    return Recipe.of_document(result.recipe), given
+
+
 def _other_recipe(result: Result, data_file: str) -> list[str]:
     """What the description beside the data asks to be done to the table, where something else was done."""
     from mipfs.data.recipe import Recipe
     from mipfs.readers.sidecar import Sidecar
 
     asked = Recipe.of(**Sidecar.beside(Path(data_file)).recipe).document()
-    done = (Recipe() if result.recipe is None else Recipe.of_document(result.recipe)).document()
+    done = Recipe.of_document(result.recipe).document()
     return [
         f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
         for name in asked

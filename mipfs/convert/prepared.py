@@ -15,13 +15,10 @@ import numpy as np
 from mipfs.data.recipe import FREQUENT, LEVEL, MEDIAN, MISSING_LEVEL, Filled, Recipe, statistic
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
-from mipfs.readers import chunks
+from mipfs.readers import PREPARED, chunks
 from mipfs.readers.columns import left_out
 from mipfs.readers.raw import Column, Preparing
 from mipfs.readers.table_chunks import batches_of
-
-PREPARED = "csv", "parquet"
-"""Formats of raw tables."""
 
 
 @dataclass

@@ -21,13 +21,13 @@ import numpy as np
 
 from mipfs.convert.finish import finish
 from mipfs.convert.kept import Grown, load_state, save_state
-from mipfs.convert.prepared import PREPARED, Asked, survey
+from mipfs.convert.prepared import Asked, survey
 from mipfs.convert.spill import Buffer
 from mipfs.data.checks import memory as of_machine
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.plumbing.declared import Within, declared, shown
-from mipfs.readers import chunks
+from mipfs.readers import PREPARED, chunks
 from mipfs.readers.beside import read_names
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, LABEL, WEIGHT

@@ -75,9 +75,9 @@ class Recipe:
         return cls(dropped, used, _table("impute", given, HOWS), _table("types", types, TYPES))
 
     @classmethod
-    def of_document(cls, stated: Mapping[str, Any]) -> Recipe:
-        """The recipe that the JSON of a result states."""
-        return cls.of(stated["drop"], stated["use"], stated["impute"], stated["types"])
+    def of_document(cls, stated: Mapping[str, Any] | None) -> Recipe:
+        """The recipe that the JSON of a result states; None is that nothing was done."""
+        return cls() if stated is None else cls.of(stated["drop"], stated["use"], stated["impute"], stated["types"])
 
     def __bool__(self) -> bool:
         return bool(self.drop or self.use is not None or self.impute or self.types)

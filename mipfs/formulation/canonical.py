@@ -14,6 +14,7 @@ from scipy import sparse
 from mipfs.data.names import unique
 from mipfs.formulation.cvxpy_attach import Sigma
 from mipfs.formulation.program import Formulation
+from mipfs.plumbing.arrays import terms_of
 from mipfs.solvers.cones import Canonical
 
 
@@ -92,10 +93,7 @@ def _rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
     model.s = pyo.Var(range(linear, len(b)))
 
     def activity(r: int) -> Any:
-        entries = slice(A.indptr[r], A.indptr[r + 1])
-        return pyo.quicksum(
-            a * x[k] for k, a in zip(A.indices[entries].tolist(), A.data[entries].tolist(), strict=True)
-        )
+        return pyo.quicksum(a * x[k] for k, a in terms_of(A, r))
 
     for r in range(len(b)):
         if A.indptr[r] == A.indptr[r + 1]:

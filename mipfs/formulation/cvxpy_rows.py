@@ -24,7 +24,7 @@ from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
 from mipfs.formulation.weight_ends import on_users_scale, with_bounds
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, row_of
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
@@ -147,8 +147,7 @@ def _weight_bounds(problem: Problem, w: Any, constraints: Sequence[Any]) -> Weig
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         for r, rest in enumerate(constant.tolist()):
-            entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
-            ids, factors = matrix.indices[entries].tolist(), matrix.data[entries].tolist()
+            ids, factors = (part.tolist() for part in row_of(matrix, r))
             if len(ids) != 1:
                 raise RowError(f"{said} is about {len(ids)} weights in one row; bounds are about one weight a row")
             end = -Fraction(rest) / Fraction(factors[0])
@@ -203,8 +202,8 @@ def _without_known(read: Read, problem: Problem) -> Read:
 
 
 def _signature(rows: Rows, r: int) -> tuple[Any, ...]:
-    entries = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
-    return (*rows.matrix.indices[entries].tolist(), *rows.matrix.data[entries].tolist(), rows.lb[r], rows.ub[r])
+    columns, values = row_of(rows.matrix, r)
+    return (*columns.tolist(), *values.tolist(), rows.lb[r], rows.ub[r])
 
 
 class _Reader:

@@ -37,12 +37,10 @@ def with_costs(model: Any, attached: Attached, problem: Problem) -> Problem:
         names = " and ".join(goal.name for goal in goals) or "none"
         raise RowError(f"the model must have one active objective, and has {names}; {REMEDY}")
     (goal,) = goals
-    if goal.expr is attached.goal:
-        if goal.sense != pyo.minimize:
-            raise RowError(f"{goal.name} is maximised; the objective is minimised")
-        return problem
     if goal.sense != pyo.minimize:
         raise RowError(f"{goal.name} is maximised; the objective is minimised")
+    if goal.expr is attached.goal:
+        return problem
     sigma = list(attached.sigma.values())
     column = {id(s): j for j, s in enumerate(sigma)}
     named: dict[int, Any] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -28,6 +27,7 @@ from mipfs.generators.synthetic import (
 from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.readers.arrays import csc_arrays, npz_bytes
 from mipfs.readers.files import FORMATS
 
 __all__ = [
@@ -216,16 +216,12 @@ def _svmlight(X: Array, y: npt.ArrayLike) -> str:
 
 
 def _npz(X: Any, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
-    """The arrays as `mipfs.read` takes them; the archive holds no time stamps."""
-    stream = io.BytesIO()
-    arrays: dict[str, Any] = {"X": X, "y": np.asarray(y)}
-    if sparse.issparse(X):
-        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-        arrays = {"y": np.asarray(y), "format": np.array("csc"), "shape": np.array(X.shape), **parts}
+    """The arrays as `mipfs.read` takes them."""
+    labels = np.asarray(y)
+    arrays = {"y": labels, **csc_arrays(X)} if sparse.issparse(X) else {"X": X, "y": labels}
     if names is not None:
         arrays["feature_names"] = np.array(names)
-    np.savez(stream, **arrays)
-    return stream.getvalue()
+    return npz_bytes(arrays)
 
 
 def _save(

@@ -14,14 +14,13 @@ down to what the gap of the caller is worth and no further, and the next call go
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from mipfs.inner.polytope import Polytope
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.settings import SaddleSettings
+from mipfs.svm.central import LEAST_RIDGE, cholesky
 
 LEAST_GAP = 1e-15
 """Values are at most 1, so that round-off is about this large: products that are to be smaller vanish, and divide."""
@@ -175,7 +174,7 @@ class Saddle:
             level = mu / eta - room + float((weights * rho).sum())
             H -= np.outer(gather, gather / h)
             right += gather * (level / h)
-        factor = _factor(H, self.settings.ridges)
+        factor = cholesky(H, LEAST_RIDGE * float(np.max(np.diag(H))), self.settings.ridges)
         if factor is None:
             return 0.0
         one = cho_solve(factor, np.ones(beta.size))
@@ -223,19 +222,6 @@ class Saddle:
 def _pull(B: Array, S: Polytope, weights: Array, omega: Array) -> Array:
     """Σ_g weights_g b_kg'ω_g of every labelling, with a zero for ȳ = y, shape (K + 1,)."""
     return np.append(0.0, B.T @ (S.spread(weights) * omega))
-
-
-def _factor(H: Array, tries: int) -> Any:
-    """Cholesky's factor of H, with the least ridge that makes it positive definite in floating point, or None."""
-    ridge = 1e-16 * float(np.max(np.diag(H)))
-    diagonal = H.ravel()[:: H.shape[0] + 1]
-    for _ in range(tries):
-        try:
-            return cho_factor(H)
-        except (LinAlgError, ValueError):  # ValueError: not all entries are finite
-            diagonal += ridge
-            ridge *= 10.0
-    return None
 
 
 def _longest(value: Array, change: Array, share: float) -> float:

@@ -33,6 +33,7 @@ from mipfs.formulation.conic import design_of
 from mipfs.formulation.program import check_size
 from mipfs.formulation.pyomo_attach import attach
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import terms_of
 from mipfs.problem import Problem
 
 
@@ -161,9 +162,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.rho = target = pyo.Var()  # y_i f(x_i) + ξ_i ≥ ρ                         Tan 2010, (1)
     block.margin = pyo.Constraint(range(data.n_samples))
     for i in range(data.n_samples):
-        start, stop = X.indptr[i], X.indptr[i + 1]
-        entries = zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
-        f = pyo.quicksum(x * block.w[index[k]] for k, x in entries) + offset
+        f = pyo.quicksum(x * block.w[index[k]] for k, x in terms_of(X, i)) + offset
         block.margin[i] = y[i] * f + block.xi[i] >= target
 
     # ℓ_i ≥ log(1 + e^ξ_i)

@@ -1,7 +1,9 @@
-"""The arrays that signatures name: their kind; docstrings say their shape. Arrays of zeros, but for some places."""
+"""The arrays that signatures name: their kind; docstrings say their shape. And what is often made or read of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,3 +34,21 @@ def changed(values: npt.NDArray[Number], ids: Any, new: Any) -> npt.NDArray[Numb
     found = values.copy()
     found[ids] = new
     return found
+
+
+def row_of(matrix: Any, r: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The columns and values of what row r of a CSR matrix stores."""
+    stored = slice(matrix.indptr[r], matrix.indptr[r + 1])
+    return matrix.indices[stored], matrix.data[stored]
+
+
+def terms_of(matrix: Any, r: int) -> Iterator[tuple[int, float]]:
+    """The columns and values of what row r of a CSR matrix stores, one by one, in Python's numbers."""
+    columns, values = row_of(matrix, r)
+    return zip(columns.tolist(), values.tolist(), strict=True)
+
+
+def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
+    """Σ a_j x_j without rounding."""
+    pairs = zip(a.tolist(), np.asarray(x, dtype=float).tolist(), strict=True)
+    return sum((Fraction(one) * Fraction(other) for one, other in pairs), Fraction(0))

@@ -8,7 +8,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 
 def cores() -> int:
@@ -22,6 +23,19 @@ def apart() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
+
+
+def process_of(module: str, errors: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    """A process of Python at a module of the package, that reads a request and writes its answer; apart from Ctrl-C."""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, "PYTHONPATH": path},
+        **apart(),
+    )
 
 
 def at_work(asked: int | None) -> int:

@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
+from scipy import sparse
 
 from mipfs.data.checks import memory
 from mipfs.errors import DataError
@@ -47,6 +48,20 @@ def write_arrays(
                 )
                 for piece in pieces(array):
                     member.write(piece)
+
+
+def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """The .npz file of small arrays, as `mipfs.read` takes it; it holds no time stamps."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def csc_arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a sparse matrix, in columns, as SciPy's ``save_npz`` names them."""
+    X = sparse.csc_array(X)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    return {"format": np.array("csc"), "shape": np.array(X.shape), **parts}
 
 
 def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = False) -> dict[str, npt.NDArray[Any]]:

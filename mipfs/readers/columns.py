@@ -18,6 +18,7 @@ from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
 from mipfs.readers.typed import looks_like, remedy, told
+from mipfs.report.numbers import first_of
 
 LABEL = "label"
 BAG = "bag"
@@ -108,6 +109,14 @@ def label_among(label: Label, names: Sequence[str]) -> str:
     return next((name for name in asked if name in names), asked[0])
 
 
+def all_different(names: list[str], path: Path) -> list[str]:
+    """The names of the columns; two that are the same are refused."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
+    return names
+
+
 def require_label(label: str, names: Sequence[str], path: Path) -> None:
     """Refuse a table without the label column: its columns are listed."""
     if label not in names:
@@ -116,9 +125,7 @@ def require_label(label: str, names: Sequence[str], path: Path) -> None:
 
 def _say_which(label: str, names: Sequence[str]) -> str:
     """What to do where the label column is missing: the columns, and how to name one of them."""
-    shown = ", ".join(map(repr, names[:MOST_NAMED])) + (
-        f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    )
+    shown = first_of(names, MOST_NAMED, repr)
     hint = nearest(label, names)
     hint = f" ({hint})" if hint.startswith("did you mean") else ""
     if all(_is_number(name) for name in names):

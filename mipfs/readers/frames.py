@@ -12,7 +12,17 @@ import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.columns import BAG, WEIGHT, Label, finite, how_many, label_among, require_label, to_table
+from mipfs.readers.columns import (
+    BAG,
+    WEIGHT,
+    Label,
+    all_different,
+    finite,
+    how_many,
+    label_among,
+    require_label,
+    to_table,
+)
 from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
 from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
 from mipfs.readers.table import Table
@@ -36,10 +46,7 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
         No rows, two columns of one name, a missing or infinite value, a column of neither numbers nor words, no label
         column.
     """
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=FRAME)
+    names = all_different([str(name) for name in frame.columns], FRAME)
     if len(frame) == 0:
         raise DataError("no samples", "give at least one row of each class", path=FRAME)
     if names[0] in ROW_NUMBERS and _counts_rows(frame.iloc[:, 0]):

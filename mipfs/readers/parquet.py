@@ -10,7 +10,7 @@ import numpy as np
 
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import typed
-from mipfs.readers.columns import BAG, WEIGHT, Label, finite, label_among, to_table
+from mipfs.readers.columns import BAG, WEIGHT, Label, all_different, finite, label_among, to_table
 from mipfs.readers.csv_file import FEW, FILL, is_missing
 from mipfs.readers.files import opened
 from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
@@ -95,11 +95,7 @@ def _joined(values: Any) -> Any:
 
 def feature_columns(given: Sequence[str], path: Path) -> list[str]:
     """The columns but for pandas's row index, which it stores as a column of this name; all different."""
-    names = [name for name in given if not name.startswith("__index_level_")]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
-    return names
+    return all_different([name for name in given if not name.startswith("__index_level_")], path)
 
 
 def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> Column:

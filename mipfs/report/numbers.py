@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mipfs.report.blocks import Alarm
@@ -46,10 +46,15 @@ def many(count: int, one: str, more: str) -> str:
     return f"{count} {one if count == 1 else more}"
 
 
+def first_of(names: Sequence[Any], most: int, form: Callable[[Any], str] = str) -> str:
+    """The first `most` of names, each in `form`, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(form, names[:most])) + more
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a cell of a table, the first `MOST_NAMES` of them."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more if names else "(none)"
+    return first_of(names, MOST_NAMES) if names else "(none)"
 
 
 def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:

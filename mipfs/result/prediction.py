@@ -23,6 +23,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
 from mipfs.readers.frames import as_words, column_values, is_frame, place_of
+from mipfs.report.numbers import first_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
@@ -299,7 +300,8 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
         return np.asarray(column_values(frame, place, str(frame.columns[place])), dtype=float)
     if column is None or column not in places:
         of = name if column is None else column
-        raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; it has {_listed([*places])}")
+        there = first_of([*places], MOST_NAMES, repr)
+        raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; it has {there}")
     found = as_words(column_values(frame, places[column], column, mixed=True))
     strange = np.flatnonzero(~np.isin(found, known[column]))
     if strange.size:
@@ -323,13 +325,7 @@ def _unseen(where: str, column: str, word: str, row: str, known: tuple[str, ...]
     """The error of a category that training did not see."""
     return UsageError(
         f"{where}: column {column!r} is {word!r} {row}, a category that training did not see: it knows "
-        f"{_listed(known)}; leave the row out or write one of these"
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:MOST_NAMES])) + (
-        f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        f"{first_of(known, MOST_NAMES, repr)}; leave the row out or write one of these"
     )
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import terms_of
 from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.proof.proof import Proof
@@ -237,9 +238,7 @@ def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
     described = []
     p = len(names)
     for r, name in enumerate(rows.names):
-        part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
-        pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
-        terms = {names[j] if j < p else extra.names[j - p]: float(a) for j, a in pairs}
+        terms = {names[j] if j < p else extra.names[j - p]: a for j, a in terms_of(rows.matrix, r)}
         ends = {"lb": finite_or_none(float(rows.lb[r])), "ub": finite_or_none(float(rows.ub[r]))}
         described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
     return {"rows": described, "extra": stated_extra(extra)}

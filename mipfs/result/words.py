@@ -13,7 +13,7 @@ from typing import Any
 
 from mipfs.data.bounds import words as bound_words
 from mipfs.losses import LOSSES, get_loss
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import first_of, number, percent
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
@@ -210,12 +210,7 @@ def _value(value: Any) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = list(names)
-    return (
-        ", ".join(shown)
-        if len(shown) <= MOST_TERMS
-        else f"{', '.join(shown[:MOST_TERMS])} and {len(shown) - MOST_TERMS} more"
-    )
+    return first_of(list(names), MOST_TERMS)
 
 
 @dataclass(frozen=True)

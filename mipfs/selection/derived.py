@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import terms_of
 from mipfs.selection.rows import Rows
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ class ChvatalGomory:
             if not math.isfinite(limit):
                 raise UsageError(f"a derived row has a multiplier of row {r} at an end that it does not have")
             end += value * Fraction(limit)
-            at = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
-            for j, entry in zip(rows.matrix.indices[at].tolist(), rows.matrix.data[at].tolist(), strict=True):
+            for j, entry in terms_of(rows.matrix, r):
                 a[j] = a.get(j, Fraction(0)) + value * Fraction(entry)
         if any(v for j, v in a.items() if j >= p):
             raise UsageError("the extra variables do not cancel in a derived row")

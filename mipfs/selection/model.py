@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, row_of
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
 
@@ -69,10 +69,7 @@ def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bo
         program.make_whole(np.flatnonzero(np.concatenate([np.ones(p, bool), selection.rows.extra.integer])))
     if selection.M is not None:
         program.add_row(-highs.infinity(), float(selection.M), np.arange(p), np.ones(p), "the cardinality row")
-    matrix = rows.matrix
     for r, name in enumerate(names):
-        entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
-        ends = float(rows.lb[r]), float(rows.ub[r])
-        program.add_row(*ends, matrix.indices[entries], matrix.data[entries], f"the row {name!r}")
+        program.add_row(float(rows.lb[r]), float(rows.ub[r]), *row_of(rows.matrix, r), f"the row {name!r}")
     units = rows.units if selection.M is None else np.append(1.0, rows.units)
     return SelectionModel(program, units, rows.columns)

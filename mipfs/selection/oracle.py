@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
 from mipfs.kernels.bound import added, traded
-from mipfs.plumbing.arrays import Array, Mask, changed
+from mipfs.plumbing.arrays import Array, Mask, changed, row_of, sum_exactly
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.lattice import no_whole_numbers
 from mipfs.selection.model import SelectionModel, selection_model
@@ -346,8 +345,8 @@ class SelectionOracle:
         columns, signs, most : Σ signs σ ≤ most
         """
         rows, p = self.selection.rows, self.selection.n_features
-        entries = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
-        columns, a = rows.matrix.indices[entries].astype(np.int64), rows.matrix.data[entries]
+        stored, a = row_of(rows.matrix, r)
+        columns = stored.astype(np.int64)
         low, high = self.selection.box(sigma.astype(float), sigma.astype(float))
         above = sum_exactly(np.where(a > 0, low[columns], high[columns]), a) > rows.high[r]
         a, limit = (a, rows.high[r]) if above else (-a, -rows.low[r])
@@ -427,12 +426,6 @@ class SelectionOracle:
             values[free] += np.linalg.lstsq(part, gap, rcond=None)[0] * scaled.columns[free]
             values = np.clip(values, low, high)
         return None
-
-
-def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
-    """Σ a_j x_j without rounding."""
-    pairs = zip(a.tolist(), np.asarray(x, dtype=float).tolist(), strict=True)
-    return sum((Fraction(one) * Fraction(other) for one, other in pairs), Fraction(0))
 
 
 def _with(end: Array, k: int, value: float) -> Array:

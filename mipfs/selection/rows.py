@@ -29,7 +29,7 @@ from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Row
 from mipfs.errors import RowError
 from mipfs.kernels.bound import U
-from mipfs.plumbing.arrays import Array, Mask
+from mipfs.plumbing.arrays import Array, Mask, row_of, sum_exactly
 from mipfs.plumbing.declared import Names, checked
 
 ALLOWANCE = 2.0**-40
@@ -258,9 +258,8 @@ class Rows:
 
     def activity(self, r: int, x: Array) -> Fraction:
         """Σ_j a_j x_j of row r, without rounding."""
-        entries = slice(self.matrix.indptr[r], self.matrix.indptr[r + 1])
-        pairs = zip(self.matrix.data[entries].tolist(), x[self.matrix.indices[entries]].tolist(), strict=True)
-        return sum((Fraction(a) * Fraction(value) for a, value in pairs), Fraction(0))
+        columns, a = row_of(self.matrix, r)
+        return sum_exactly(x[columns], a)
 
     def refuted_by(self, low: Array, high: Array) -> int:
         """A row that holds nowhere in the box [low, high] (p + e,); -1 when every row holds somewhere."""

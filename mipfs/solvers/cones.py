@@ -18,7 +18,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -27,7 +26,7 @@ from scipy import sparse
 
 from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.machine import apart
+from mipfs.plumbing.machine import process_of
 from mipfs.solvers.vectors import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
@@ -326,15 +325,7 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any], chosen:
 
 def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> Answer | None:
     """The answer of a process of its own, or None if it was ended."""
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
-        **apart(),
-    )
+    process = process_of(__name__, subprocess.DEVNULL)
     answers: list[bytes] = []
     pipes = threading.Thread(target=lambda: answers.append(process.communicate(pickle.dumps(request))[0]), daemon=True)
     pipes.start()

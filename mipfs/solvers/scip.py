@@ -11,20 +11,18 @@ import math
 import os
 import pickle
 import queue
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from mipfs.errors import MipfsError, MissingExtraError, NumericalError, UsageError
-from mipfs.plumbing.machine import apart
+from mipfs.plumbing.machine import process_of
 
 Make = Callable[[], tuple[Any, list[Any]]]
 
@@ -77,16 +75,8 @@ class ScipProcess:
 
         if importlib.util.find_spec("pyscipopt") is None:
             raise MissingExtraError("pyscipopt", "scip", "solving with SCIP")
-        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": path},
-            **apart(),
-        )
+        self._process = process_of(__name__, self._errors)
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._server = threading.Thread(target=self._serve, args=(pickle.dumps((make, gap, seed)),), daemon=True)
         self._server.start()

@@ -23,6 +23,8 @@ LEAST_STEP = 1e-10
 """A step as short as this is round-off."""
 LEAST_RIDGE = 1e-16
 """Relative ridge that makes the matrix of a step positive definite in floating point; tenfold until it is."""
+MOST_TRIES = 4
+"""Factorisations of one matrix at most."""
 
 
 def solve(B: Array, d: Array, gap: float) -> tuple[Array, Array]:
@@ -84,7 +86,7 @@ class _Iterate:
         D, mu = beta / s, float(s @ beta) / s.size
         AD = A * D
         matrix = np.block([[np.diag(self.h) + AD @ A.T, AD.sum(axis=1)[:, None]], [AD.sum(axis=1)[None], D.sum()]])
-        factor = _factor(matrix)
+        factor = cholesky(matrix, LEAST_RIDGE * np.diag(matrix), MOST_TRIES)
         if factor is None:
             return False
         off_u, off_t = A @ beta - self.h * self.u, 1.0 - float(beta.sum())
@@ -116,15 +118,17 @@ def _longest(value: Array, change: Array) -> float:
     return min(1.0, float(np.min(-value[falling] / change[falling], initial=1.0)))
 
 
-def _factor(matrix: Array) -> tuple[Array, bool] | None:
-    """Cholesky's factor, with the least ridge that makes the matrix positive definite; None where none does."""
+def cholesky(matrix: Array, ridge: Array | float, tries: int) -> tuple[Array, bool] | None:
+    """Cholesky's factor of a matrix that is positive definite but for round-off; None where none is found.
+
+    `ridge` is added to the diagonal, in place, after a try that fails, and ten times as much after the next one.
+    """
     diagonal = matrix.ravel()[:: matrix.shape[0] + 1]
-    ridge = LEAST_RIDGE * diagonal.copy()
-    for _ in range(4):
+    for _ in range(tries):
         try:
             found: tuple[Array, bool] = cho_factor(matrix)
             return found
         except (LinAlgError, ValueError):  # ValueError: not all entries are finite
             diagonal += ridge
-            ridge *= 10.0
+            ridge = 10.0 * ridge
     return None

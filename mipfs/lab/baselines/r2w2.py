@@ -117,7 +117,6 @@ class RadiusMargin:
         k = int(Z.shape[1])
         squares = np.asarray((Z.power(2) if sparse.issparse(Z) else np.square(Z)).sum(axis=1)).ravel()
         ridge = 1.0 / self.c
-        size = 1.0
         diagonal = squares + ridge
         size = float(diagonal.max())
         simplex = sparse.vstack([np.ones((1, n)), -sparse.eye_array(n)])

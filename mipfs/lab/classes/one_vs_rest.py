@@ -16,7 +16,6 @@ from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance, nearest
 from mipfs.data.stacked import stacked, unstacked
 from mipfs.errors import DataError, UsageError
-from mipfs.plumbing import strict_json
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
@@ -236,11 +235,8 @@ def _stated(result: Result) -> dict[str, Any]:
 def classes_or_none(path: str | Path) -> OneVsRest | None:
     """What a file holds, where it is of more than two classes; None otherwise, or where it cannot be read."""
     path = Path(path)
-    try:
-        document = strict_json.parsed(result_json.read(path))
-    except (DataError, ValueError, RecursionError):
-        return None
-    if not isinstance(document, dict) or document.get("kind") != KIND:
+    document = result_json.of_kind(path, KIND)
+    if document is None:
         return None
     try:
         found = _of(document, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from mipfs.lab.mil.algorithm import own_bags, user_values
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles
 from mipfs.plumbing import output_file
+from mipfs.readers.arrays import csc_arrays, npz_bytes
 
 
 def like(new: Instance, concepts: Instance, miles: Miles) -> tuple[Any, Bags]:
@@ -42,11 +42,7 @@ def like(new: Instance, concepts: Instance, miles: Miles) -> tuple[Any, Bags]:
 def arrays(E: Any, labels: Any) -> dict[str, Any]:
     """The arrays of an npz file: the similarities (B, n), and the label of every bag where it is known."""
     found: dict[str, Any] = {} if labels is None else {"y": np.asarray(labels)}
-    if sparse.issparse(E):
-        X = sparse.csc_array(E)
-        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-        return found | {"format": np.array("csc"), "shape": np.array(X.shape), **parts}
-    return found | {"X": np.asarray(E)}
+    return found | (csc_arrays(E) if sparse.issparse(E) else {"X": np.asarray(E)})
 
 
 def save_bags(E: Any, labels: Any, path: str | Path) -> None:
@@ -57,9 +53,7 @@ def save_bags(E: Any, labels: Any, path: str | Path) -> None:
     UsageError
         The file cannot be written.
     """
-    stream = io.BytesIO()
-    np.savez(stream, **arrays(E, labels))
-    output_file.save([(Path(path), stream.getvalue())])
+    output_file.save([(Path(path), npz_bytes(arrays(E, labels)))])
 
 
 def bag_labels(data: Instance) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 from mipfs.errors import DataError
 from mipfs.lab.scorecard.card import SCHEMA, Scorecard
 from mipfs.lab.scorecard.columns import Column
-from mipfs.plumbing import strict_json
 from mipfs.plumbing.declared import declared
 from mipfs.result import result_json
 from mipfs.result.result import Result, Status, StopReason
@@ -54,16 +53,11 @@ def read_scorecard(path: str | Path) -> Scorecard:
 
 def card_or_none(path: str | Path) -> Scorecard | None:
     """The scorecard in a file; None where it holds something else, or nothing that can be read."""
-    try:
-        document = strict_json.parsed(result_json.read(path))
-    except (DataError, ValueError, RecursionError):
-        return None
-    if not isinstance(document, dict) or document.get("kind") != "scorecard":
+    document = result_json.of_kind(path, "scorecard")
+    if document is None:
         return None
     try:
         return _card(document, Path(path))
-    except DataError:
-        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"not a complete scorecard: {error!r}", REMEDY, path=Path(path)) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from mipfs.data.instance import Instance
 from mipfs.lab.sketch.margin import centred, stored
 from mipfs.lab.sketch.select import Sketch
 from mipfs.plumbing import output_file
+from mipfs.readers.arrays import csc_arrays, npz_bytes
 
 
 def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
@@ -26,9 +26,7 @@ def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
     X = centred(data, sketch.ids) * sketch.rescaling[None, :] if rescaled else stored(data, sketch.ids).values
     found: dict[str, Any] = {"y": data.labels.of(data.y), "feature_names": np.array(list(sketch.names))}
     if data.is_sparse and not isinstance(X, np.ndarray):
-        X = X.tocsc()
-        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-        found |= {"format": np.array("csc"), "shape": np.array(X.shape), **parts}
+        found |= csc_arrays(X)
     else:
         found["X"] = X
     if np.any(data.sample_weight != 1.0):
@@ -46,6 +44,4 @@ def save_columns(sketch: Sketch, data: Instance, path: str | Path, rescaled: boo
     UsageError
         The file cannot be written.
     """
-    stream = io.BytesIO()
-    np.savez(stream, **arrays(sketch, data, rescaled))
-    output_file.save([(Path(path), stream.getvalue())])
+    output_file.save([(Path(path), npz_bytes(arrays(sketch, data, rescaled)))])

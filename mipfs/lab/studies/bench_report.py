@@ -9,6 +9,7 @@ from mipfs.lab.studies.bench_setting import SMALLER_IS_BETTER
 from mipfs.lab.studies.bench_unit import DONE
 from mipfs.report.blocks import Block, Line, Pairs, Table, Typed
 from mipfs.report.charts import FAMILY, Curve, Lines
+from mipfs.report.numbers import first_of
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench
@@ -71,8 +72,7 @@ def bench_lead(found: Bench) -> str:
     spread = f" ± {best.standard_error:.4f} (one standard error)" if math.isfinite(best.standard_error) else ""
     said = f"{_named(best)} has the best {found.setting.measure} on the folds held out: {best.value:.4f}{spread}."
     if near:
-        said += f" Within one standard error of it: {', '.join(map(_named, near[:MOST_NAMED]))}"
-        said += f" and {len(near) - MOST_NAMED} more." if len(near) > MOST_NAMED else "."
+        said += f" Within one standard error of it: {first_of(near, MOST_NAMED, _named)}."
     return said
 
 
@@ -168,9 +168,7 @@ def _size(row: Row) -> str:
 
 def _often(row: Row, found: Bench) -> str:
     """The features in most folds, with their share."""
-    named = [f"{found.names[j]} {100 * share:.0f}%" for j, share in row.shares[:MOST_NAMED]]
-    more = len(row.shares) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    return first_of(row.shares, MOST_NAMED, lambda one: f"{found.names[one[0]]} {100 * one[1]:.0f}%")
 
 
 def _number(value: float, form: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.steps import place_text
 from mipfs.proof import pair
+from mipfs.report.numbers import first_of
 from mipfs.result import archive
 from mipfs.result.result import Result
 
@@ -108,8 +109,7 @@ def _points(path: SolutionPath, file: str) -> str:
     """Names of points, for a message."""
     chosen = [name for name, kept in CHOSEN.items() if getattr(path, kept) is not None and name != "least-error"]
     names = [*chosen, *(name_of(point) for point in path.points)]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(f'{file}#{name}' for name in names[:MOST_NAMED])}{more}" if names else "none: it has no points"
+    return first_of(names, MOST_NAMED, lambda name: f"{file}#{name}") or "none: it has no points"
 
 
 def name_of(point: Point) -> str:
