@@ -30,6 +30,9 @@ SYSTEM_ROWS = 500
 """Samples for every column that a Newton system is summed over: more say the same."""
 FEWEST = 2_000
 """Samples that are begun with at least."""
+MANY = 500_000
+"""Samples from which on the vectors of a step of the interior point take long, whatever its matrices do: at 10⁶ × 100,
+two entries a sample, its root takes 13 s of processor time, and has no bound worth having in the first three."""
 
 
 class Plain:
@@ -141,7 +144,8 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     n = problem.data.n_samples
     is_tall = whole.first.size >= settings.tall * max(1, atoms.size) and atoms.size > 0
     is_plain = problem.selects_features and problem.regulariser.is_ridge and problem.data.block().is_stored
-    pays = is_tall and is_plain and problem.has_kernels and whole.work(atoms.size) > settings.cheap
+    is_long = whole.work(atoms.size) > settings.cheap or whole.first.size >= MANY
+    pays = is_tall and is_plain and problem.has_kernels and is_long
     if not pays or whole.must_stop():
         return None
     columns = problem.atoms.columns(atoms)
