@@ -159,13 +159,13 @@ def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Ar
     )
 
 
-def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
+def round_to(run: Run, by: Sequence[Array], most: int | None = 0, settings: RoundingSettings | None = None) -> int:
     """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
 
     A run that must stop takes the first ranking only, and gives its SVM `RoundingSettings.grace`: of a million samples
     it would take seconds. Returns how many SVMs were solved.
     """
-    settings = run.settings.rounding
+    settings = run.settings.rounding if settings is None else settings
     until = time.monotonic() + settings.grace
     subproblem = Subproblem(run.problem, lambda: run.must_stop and time.monotonic() >= until)
     exact = Supports(run, subproblem, tol=settings.refit_gap)

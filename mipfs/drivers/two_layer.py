@@ -119,8 +119,10 @@ def run(run: Run) -> Steps:
         run.count(**inner.counters(pool))
         if run.iteration == 1 and options.refit:
             rounding.of_mixture(pool, last)
-        if options.T is not None and run.iteration >= options.T:
+        is_last = options.T is not None and run.iteration >= options.T
+        if is_last or run.must_stop:  # no round comes that would take this bound
             run.raise_bound(most_violated.of(inner.dual)[2])
+        if is_last:
             run.early = StopReason.ITERATION_LIMIT
         run.record()
         yield partial(_saved, pool, inner, most_violated, last, sharpness)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pickle
+import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,6 +172,35 @@ def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, t
     assert here.counters["nodes"] > 40
     pids = list(own.run(os.getpid).values())[:count]
     there = wrecked(problem, own, lambda: [os.kill(pid, signal.SIGKILL) for pid in pids], here.counters["nodes"] // 3)
+    compare(there, here, tmp_path, own)
+    report = mipfs.verify(there, problem.data)
+    assert report.accepted, report.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, seed: int, tmp_path: Path) -> None:
+    """Nine are killed, those that begin in their place too, while they load, explore, or send what they found."""
+    problem = hard(("hinge", "rows", "weighted")[seed], n=100, p=24, M=6, C=10.0 if seed == 1 else 1.0)
+    here = mipfs.solve(problem, "branch", batch=4)
+    r, over, killed = random.Random(seed), threading.Event(), list[int]()
+
+    def attack() -> None:
+        while len(killed) < 9 and not over.wait(r.uniform(0.05, 0.5)):
+            alive = [nanny.pid for nanny in own.cluster.workers.values() if nanny.pid]
+            if alive:
+                killed.append(r.choice(alive))
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(killed[-1], signal.SIGKILL)
+
+    attacker = threading.Thread(target=attack)
+    attacker.start()
+    try:
+        there = mipfs.solve(problem, "branch", batch=4, client=own)
+    finally:
+        over.set()
+        attacker.join()
+    assert len(set(killed)) >= 2
     compare(there, here, tmp_path, own)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 
+from mipfs.drivers.rounding import round_to
 from mipfs.kernels.bound import added, gains
 from mipfs.models.benders import add_cut, rmp
 from mipfs.plumbing.arrays import Array, Integers
@@ -33,6 +34,7 @@ from mipfs.proof.evidence import Evidence
 from mipfs.proof.saved import saved_cuts
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Made, Run
+from mipfs.settings import RoundingSettings
 from mipfs.solvers import highs
 
 
@@ -87,12 +89,13 @@ class Milp:
         ids = np.array([self._at[id(v)] for v in found.linear_vars], dtype=np.int64)
         return ids, np.array(found.linear_coefs, dtype=float), float(found.constant)
 
-    def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
-        """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
+    def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float, bool]:
+        """The next σ, None where HiGHS has none; HiGHS's bound on RMP, and whether it was at its end."""
         found = highs.solve(self.program, deadline=run.deadline, stop=lambda: run.must_stop)
-        if found.values is None or found.status != "optimal":
-            return None, -np.inf
-        return found.values[self._sigma] > 0.5, found.bound * self.scale
+        sigma = None if found.values is None else found.values[self._sigma] > 0.5
+        if sigma is None or found.status != "optimal":
+            return sigma, -np.inf, False
+        return sigma, found.bound * self.scale, True
 
 
 def by_milp(
@@ -124,7 +127,10 @@ def by_milp(
             run.raise_bound(min(best[0], run.objective))
         run.iteration += 1
         begin = time.perf_counter()
-        following, bound = milp.solve(run)  # Step 2
+        following, bound, is_solved = milp.solve(run)  # Step 2
+        if following is not None and not is_solved:  # HiGHS was stopped: what it had may be the incumbent all the same
+            round_to(run, [following.astype(float)], settings=RoundingSettings())
+            following = None
         if following is not None:  # what RMP is worth there is an upper bound on its minimum
             bound = min(bound, float(problem.penalty[following].sum() + pool.values(following.astype(float)).max()))
         run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))

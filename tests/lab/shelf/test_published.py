@@ -22,8 +22,10 @@ from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
+from mipfs.lab.shelf import milp_master
 from mipfs.lab.shelf.conic_subproblem import ConicSubproblem
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.run.run import Run
 from tests import atom_cases, differential, strategies
 
 MANY = int(os.environ.get("MIPFS_MANY", "6"))
@@ -192,6 +194,25 @@ def test_limits_and_interrupts_hold() -> None:
         result = mipfs.solve(problem, driver, gap=1e-9, callback=lambda record: True, **options)
         assert result.stop_reason in (StopReason.INTERRUPTED, StopReason.GAP_CLOSED)
         assert result.has_classifier
+
+
+def test_what_a_milp_had_at_the_limit_may_be_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS is stopped in the second MILP, with a selection at hand that was not evaluated yet."""
+    problem = pointwise(1)
+    honest, calls = milp_master.Milp.solve, list[float]()
+
+    def stopped(self: Any, run: Run) -> Any:
+        sigma, bound, is_solved = honest(self, run)
+        calls.append(run.objective)
+        run.interrupted = run.interrupted or len(calls) == 2
+        return (sigma, bound, is_solved) if len(calls) < 2 else (sigma, -np.inf, False)
+
+    monkeypatch.setattr(milp_master.Milp, "solve", stopped)
+    found = mipfs.solve(problem, "gbd", master="milp")
+    assert found.stop_reason is StopReason.INTERRUPTED
+    assert len(calls) == 2
+    assert found.objective < calls[-1], "of the MILP that was cut short"
+    assert found.objective >= mipfs.solve(problem, "branch").bound
 
 
 def test_two_threads_may_solve_by_milps() -> None:
