@@ -147,7 +147,9 @@ class Cache(caching._Cache):
             if kept.home() is None:
                 kept.unkept("there is no folder that can be written to, and that only this user can write to")
             elif not data.library.has_dynamic_globals:
-                self._save(self.files()[-1], self._key(sig, data.target_context), data._reduce())
+                self._save(
+                    self.files()[-1], self._key(sig, data.target_context), data._replace(type_annotation="")._reduce()
+                )
         except OSError as error:
             kept.unkept(str(error.strerror or error))
         finally:

@@ -43,6 +43,14 @@ class Linked(codegen.JITCodeLibrary):
 
     _is_emitted = False
 
+    def _optimize_functions(self, module: Any) -> None:
+        """As numba does it, of the functions that have code: most are only declared."""
+        module.data_layout = self._codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
     def finalize(self) -> None:
         """Link the code of what is called; nothing is optimised yet."""
         self._raise_if_finalized()

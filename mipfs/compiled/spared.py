@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 from llvmlite import ir as llvm_ir
-from numba.core import errors, event, types
+from numba.core import base, errors, event, types
 from numba.core.base import BaseContext
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.target_extension import get_local_target
@@ -37,6 +38,8 @@ def spared() -> Iterator[None]:
     - A call of a built-in function with numbers or arrays is resolved anew wherever it stands.
     - NumPy's loops are looked for before it is seen that an operation has no array.
     - LLVM parses a module for every size of a type that is asked for.
+    - Whether an implementation wants to know its line is asked of its signature wherever it is called.
+    - What was declared since is looked for, in some twenty registries, wherever numba first fails to find something.
     - Every lock and every step is told to listeners, of whom there are none.
     - Numba's types are classes that others might be registered with as kinds of them, which nobody does.
     """
@@ -45,7 +48,8 @@ def spared() -> Iterator[None]:
             replaced(PostProcessor, run=_run),
             replaced(functions.BaseFunction, get_call_type=_Calls().resolved),
             replaced(NumpyRulesArrayOperator, generic=_generic),
-            replaced(BaseContext, get_abi_sizeof=_Sizes().of),
+            replaced(BaseContext, get_abi_sizeof=_Sizes().of, refresh=_News().refresh),
+            replaced(base, _has_loc=cache(base._has_loc)),
             replaced(event, start_event=_start_event, end_event=_end_event, trigger_event=_trigger_event),
             replaced(_TypeMetaclass, __instancecheck__=type.__instancecheck__),
         ):
@@ -148,6 +152,29 @@ class _Sizes:
             return sizes[context, text]
 
         self.of = of
+
+
+_REFRESH = BaseContext.refresh
+
+
+class _News:
+    """Numba's registries, which are looked through where they have grown."""
+
+    def __init__(self) -> None:
+        seen: dict[Any, int] = {}
+
+        def refresh(context: Any) -> None:
+            if seen.get(context) != _declared(context):
+                _REFRESH(context)
+                seen[context] = _declared(context)
+
+        self.refresh = refresh
+
+
+def _declared(context: Any) -> int:
+    """How much is declared in the registries that a context and its typing know."""
+    known = (*context._registries.items(), *context.typing_context._registries.items())
+    return sum(len(getattr(registry, name)) for registry, loader in known for name in loader.registry_items)
 
 
 _START_EVENT, _END_EVENT, _TRIGGER_EVENT = event.start_event, event.end_event, event.trigger_event

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
 from mipfs.kernels.loss import LossSteps, at_margins
+from mipfs.kernels.order import falling
 from mipfs.kernels.vectors import copy_to
 
 STEP_CONSTANT_DECAY, TRIALS = 0.97, 60
@@ -98,14 +99,15 @@ class Scratch(NamedTuple):
 @compiled()
 def threshold(norms, step):  # type: ignore[no-untyped-def]
     """ς of the prox of (step/2)(Σ‖g_t‖)²: each group norm shrinks by it (Tan 2014, Algorithm 3)."""
-    ordered = np.sort(norms)[::-1]
+    order = falling(norms)
     total = 0.0
     level = 0.0
-    for j in range(ordered.size):
-        total += ordered[j]
+    for j in range(order.size):
+        norm = norms[order[j]]
+        total += norm
         # With the j + 1 largest norms above it, ς = step·Σ/(1 + (j + 1)·step).
         candidate = step / (1.0 + (j + 1) * step) * total
-        if ordered[j] > candidate:
+        if norm > candidate:
             level = candidate
         else:
             break
