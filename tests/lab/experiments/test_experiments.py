@@ -33,6 +33,7 @@ from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import averaged, compared, curves, interval, mean, pairs, sign_test, standard_error
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.result.result import StopReason
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 REPORTS = Path(__file__).parents[3] / "reports" / "studies"
@@ -232,6 +233,17 @@ def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
     assert objective(data, fit.linear, 0.5) == pytest.approx(fit.facts["objective"], rel=1e-6)
     assert fit.facts["proven"]
     assert fit.linear.ids.size == 2
+
+
+def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
+    """What was found until then is a result, and no Ctrl-C; a limit that is not reached changes nothing."""
+    data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
+    whole = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=1000.0)
+    stopped = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=0.0)
+    assert whole.stop_reason is StopReason.GAP_CLOSED
+    assert stopped.stop_reason is StopReason.INTERRUPTED
+    assert len(stopped.trace) < len(whole.trace)
+    assert stopped.bound <= whole.objective <= stopped.objective
 
 
 def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
