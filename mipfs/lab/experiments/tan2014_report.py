@@ -85,7 +85,7 @@ def _groups_by_size(rows: Sequence[Row], wide: str) -> Block:
     lines = []
     ranged = [{**row, "range": _range(row["size"])} for row in rows]
     for (end, method), some in sorted(grouped(ranged, "range", "method").items()):
-        cells = [str(end), str(method), str(len(some)), shown(mean(some, "size"), "{:.0f}")]
+        cells = [str(end), str(method), str(len(some)), shown(mean(some, "size"), "{:.1f}")]
         cells += [shown(mean(some, "recovered"), "{:.1f}"), _accuracy(some), shown(mean(some, "seconds"), "{:.2f}")]
         lines.append(cells)
     head = ["groups up to", "method", "fits", "selected", "of which matter", "accuracy in %", "CPU s"]

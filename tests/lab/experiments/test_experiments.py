@@ -18,10 +18,10 @@ from sklearn.metrics import f1_score
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.errors import DataError, UsageError
-from mipfs.generators import tan_2014_groups
+from mipfs.generators import paul_2016, tan_2014_groups
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, tan2014
+from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, sketch, tan2014
 from mipfs.lab.experiments.choosers import CHOOSERS, tried
 from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
@@ -368,6 +368,17 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
+
+
+def test_draws_differ_between_made_data_sets() -> None:
+    """Made features matter by their place: the same draw from every set would count one draw several times."""
+    X, y = paul_2016(40, 60, 5, 0)["train"]
+    drawn = []
+    for salt in (" 5 0", " 5 1", " 5 0"):
+        cell = sketch.Cell(X[:30], np.asarray(y[:30], dtype=float), X[30:], y[30:], 8, False, 0, salt=salt)
+        drawn.append([row["first"] for row in cell.rows() if row["method"] == "uniform"])
+    assert drawn[0] == drawn[2]
+    assert all(one != other for one, other in zip(drawn[0], drawn[1], strict=True))
 
 
 def test_stored_products_have_the_polynomial_kernel() -> None:
