@@ -357,6 +357,14 @@ def test_the_weight_of_a_class_is_chosen_by_the_others() -> None:
     rows = [row(0, 1.0, 0.1), row(0, 10.0, 0.9), row(1, 1.0, 0.8), row(1, 10.0, 0.2)]
     assert recall.weight_of(rows, "all", None, 0) == 1.0  # class 1's best
     assert {k: one["recall"] for k, one in recall.chosen(rows, "all", None).items()} == {0: 0.1, 1: 0.2}
+    # a selection that was measured on one class is compared with all features on that class
+    few = {**row(1, 1.0, 0.3), "kind": "kept", "M": 250, "run": "loose", "gap": 0.0, "size": 250, "training": 1.0}
+    both = [*({**one, "run": None, "gap": None, "size": 9, "training": 1.0} for one in rows), few]
+    table = next(block for block in recall.report(both) if isinstance(block, Table))
+    assert [line[:5] for line in table.rows] == [
+        ["all", "–", "2", "15.0", "–"],
+        ["kept", "250", "1", "30.0", "+10.00 points"],
+    ]
 
 
 def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None:
