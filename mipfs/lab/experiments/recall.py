@@ -20,6 +20,8 @@ from mipfs.plumbing.clock import cpu_clock
 from mipfs.report.blocks import Block, Table
 
 SIZES = (50, 250, 1000)
+ORDER = (250, 50, 1000)
+"""Of the parts of the claim. The paper's selection has 1,186 of 62,061 features, 1.9%: here M = 250 comes nearest."""
 WEIGHTS = (1.0, 10.0, 100.0)
 """C in units of n/4."""
 GAPS = {"loose": 1e-2, "tight": 1e-4}
@@ -193,12 +195,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     if len(whole) < ENOUGH:
         return []
     parts, few, by = list[Part](), list[Part](), list[str]()
-    for M in SIZES:
+    for M in ORDER:
         mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
         if mine:
             found = _less_all(loose, "relaxed", M)
             used = np.mean([row["size"] for row in mine.values()])
-            part = no_worse(f"M = {M}, {used:.0f} features used, is no worse than all", found)
+            every = np.mean([whole[k]["size"] for k in mine])
+            part = no_worse(f"M = {M}, {used:.0f} of {every:,.0f} features used, is no worse than all", found)
             (few if part.verdict == OPEN else parts).append(part)
             by.append(f"M = {M} {percent(mean(list(mine.values()), 'training'), 0)}")
     trained = percent(mean(list(whole.values()), "training"), 0)
