@@ -27,8 +27,8 @@ DESIGN = (
     f"objective is at most 1% above the optimum (`--pool-gap 0.01`, the best {MOST} of them), by at most {NODES} "
     "nodes; a list is complete where every other support is proven to be worse. `kept` is the number of features that "
     "stand in all of them, `used` of those that stand in some. The test error is that of the SVM on each support, on "
-    f"the held-out fold. The rows of {', '.join(sets.UNIT)} have length one: C = 0.1 leaves w close to 0 there, so that "
-    "most supports are within 1%."
+    f"the held-out fold. The rows of {', '.join(sets.UNIT)} have length one: C = 0.1 leaves w close to 0 there, so "
+    "that most supports are within 1%."
 )
 
 
