@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,8 +38,18 @@ class Fit:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def solved(problem: Problem, driver: str, **options: Any) -> Result:
+def solved(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **options: Any) -> Result:
     """A driver's result, on one thread where the driver has more.
+
+    Parameters
+    ----------
+    problem : Problem
+    driver : str
+    cpu_limit : float, optional
+        CPU seconds after which the run is stopped at its next record: other work on the machine does not shorten it,
+        as it does a limit of wall seconds.
+    **options
+        Of the driver.
 
     Raises
     ------
@@ -51,8 +62,9 @@ def solved(problem: Problem, driver: str, **options: Any) -> Result:
 
     if driver == "branch":
         options.setdefault("threads", 1)
-    result = solve(problem, driver, **options)
-    if result.stop_reason is StopReason.INTERRUPTED:
+    end = cpu_clock() + cpu_limit
+    result = solve(problem, driver, callback=lambda _: cpu_clock() >= end, **options)
+    if result.stop_reason is StopReason.INTERRUPTED and cpu_clock() < end:
         raise KeyboardInterrupt
     if not result.has_classifier:
         raise NumericalError(f"{driver} found no classifier: {result.status.name}")

@@ -47,10 +47,12 @@ def report(rows: Sequence[Row]) -> list[Block]:
         blocks += [Heading("20 Newsgroups, macro averages (Table 2)"), _table(news, own=False), _table(news, own=True)]
         blocks += [_weights(news)]
         for measure, title in MEASURES.items():
-            some = [row for row in _at(news, own=True) if row["measure"] == measure and row["M"] is not None]
-            if some:
+            some = [row for row in _at(news, own=True) if row["measure"] == measure]
+            sizes = sorted({row["M"] for row in some if row["M"] is not None})
+            if sizes:
                 labels = ("M", f"{title} on the test part")
-                blocks.append(curves(against_m(title), some, "M", "value", labels=labels, is_log=True))
+                drawn = [{**row, "M": M} for row in some for M in sizes if row["M"] in (None, M)]
+                blocks.append(curves(against_m(title), drawn, "M", "value", labels=labels, is_log=True))
     if nested:
         blocks += [Heading("Are the supports nested? (Figure 4)"), _nested(nested), _steps(nested)]
     return blocks

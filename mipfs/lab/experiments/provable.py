@@ -34,7 +34,8 @@ DESIGN = (
     "by one standard error, with the supports of SVM-RFE and with those of forward selection (as in the study "
     "`exactness`, so that the choice does not depend on what can be proven); then FSP-M with the hinge and a free "
     f"intercept is solved at that place, and at M = {FIXED[0]}, C = {FIXED[1]:g} for comparison. Proven: a gap of "
-    f"{GAP:g} within {MINUTE:g} CPU seconds on one thread (the run is cut off after {WALL:g} seconds of wall time)."
+    f"{GAP:g} within {MINUTE:g} CPU seconds on one thread, after which the run is stopped (or after {WALL:g} seconds "
+    "of wall time, which makes the unit a failed one)."
 )
 
 
@@ -64,7 +65,7 @@ def measure(unit: Unit) -> list[Row]:
 
 def _solved(train: Instance, M: int, C: float) -> Row:
     began = cpu_clock()
-    result = solved(Problem(train, M=M, C=C), "branch", gap=GAP, time_limit=WALL)
+    result = solved(Problem(train, M=M, C=C), "branch", gap=GAP, time_limit=WALL, cpu_limit=MINUTE)
     spent = cpu_clock() - began
     proven = result.status.name == "OPTIMAL" and spent <= MINUTE
     if result.status.name != "OPTIMAL" and spent < MINUTE:

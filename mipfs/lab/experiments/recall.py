@@ -12,13 +12,15 @@ from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import relaxed, relaxed_gap, solved
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, across, averaged, curves, grouped, mean, of, percent, shown
+from mipfs.lab.experiments.tables import DASH, WHISKERS, across, averaged, curves, grouped, mean, of, percent, shown
 from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Table
 
 SIZES = (50, 250, 1000)
+ORDER = (250, 50, 1000)
+"""Of the parts of the claim. The paper's selection has 1,186 of 62,061 features, 1.9%: here M = 250 comes nearest."""
 WEIGHTS = (1.0, 10.0, 100.0)
 """C in units of n/4."""
 GAPS = {"loose": 1e-2, "tight": 1e-4}
@@ -27,7 +29,7 @@ TIGHT_STEPS, TIGHT_SIZE = 400, 250
 NAME = "recall-at-k"
 ENOUGH = 5
 """Classes from which on the claim is judged."""
-TITLE = "Recall among 2P documents against M"
+TITLE = "Recall among 2P documents less that of all features"
 PAPER = "in the paper SVM^perf has 93.08% on all 62,061 features, the method 91.21% on 1,186"
 
 DESIGN = (
@@ -100,19 +102,21 @@ def report(rows: Sequence[Row]) -> list[Block]:
     """Recall over M and C, and what a smaller gap changes."""
     loose = [row for row in rows if row["run"] != "tight"]
     drawn = []
-    for row in loose:
-        best = row["weight"] == weight_of(loose, row["kind"], _size(row), int(row["class"]) % 2)
-        if row["kind"] != "all" and best:
-            drawn.append({**row, "method": row["kind"]})
-    labels = ("M", "recall among the first 2P test documents")
+    for kind in ("kept", "relaxed"):
+        for M in SIZES:
+            drawn += [{"method": kind, "M": M, "less": 100 * (a - b)} for a, b in _less_all(loose, kind, M)]
+    labels = ("M", "recall less that of all features, points")
     found: list[Block] = [Heading("Recall over M and C"), _table(loose)]
     if (tight := _tight(rows)).rows:
         found += [Heading("A smaller gap"), tight]
-    return [*found, curves(TITLE, drawn, "M", "recall", labels=labels, is_log=True)]
+    note = f"On the classes that were measured at each M, at the C that other classes choose. {WHISKERS}"
+    return [*found, curves(TITLE, drawn, "M", "less", labels=labels, is_log=True, note=note)]
 
 
-def _size(row: Row) -> int | None:
-    return None if row["kind"] == "all" else int(row["M"])
+def _less_all(rows: Sequence[Row], kind: str, M: int) -> list[tuple[float, float]]:
+    """The recall of a predictor and that of all features, class by class, each at its chosen C."""
+    whole = chosen(rows, "all", None)
+    return [(row["recall"], whole[k]["recall"]) for k, row in chosen(rows, kind, M).items() if k in whole]
 
 
 def _of(rows: Sequence[Row], kind: str, M: int | None) -> list[Row]:
@@ -144,9 +148,11 @@ def _table(rows: Sequence[Row]) -> Block:
         if mine:
             best = list(chosen(rows, kind, M).values())
             cells = [kind, DASH if M is None else str(M), str(len(best)), f"{100 * mean(best, 'recall'):.1f}"]
+            cells += [DASH if M is None else spread(_less_all(rows, kind, M))]
             cells += [shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
             lines.append(cells + [cell(mine) for _, cell in by_weight])
-    head = ["predictor", "M", "classes", "at the chosen C", "features", "gap left", *(head for head, _ in by_weight)]
+    head = ["predictor", "M", "classes", "at the chosen C", "less all on the same classes", "features", "gap left"]
+    head += [one for one, _ in by_weight]
     return Table(head, lines, "Macro average of the recall in % (in parentheses among the training documents)", left=2)
 
 
@@ -174,12 +180,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     if len(whole) < ENOUGH:
         return []
     parts, few, by = list[Part](), list[Part](), list[str]()
-    for M in SIZES:
+    for M in ORDER:
         mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
         if mine:
-            found = [(row["recall"], whole[k]["recall"]) for k, row in mine.items()]
+            found = _less_all(loose, "relaxed", M)
             used = np.mean([row["size"] for row in mine.values()])
-            part = no_worse(f"M = {M}, {used:.0f} features used, is no worse than all", found)
+            every = np.mean([whole[k]["size"] for k in mine])
+            part = no_worse(f"M = {M}, {used:.0f} of {every:,.0f} features used, is no worse than all", found)
             (few if part.verdict == OPEN else parts).append(part)
             by.append(f"M = {M} {percent(mean(list(mine.values()), 'training'), 0)}")
     trained = percent(mean(list(whole.values()), "training"), 0)

@@ -96,8 +96,9 @@ def _range(size: int) -> int:
 def _groups_by_size(rows: Sequence[Row], wide: str) -> Block:
     ranged = [{**row, "range": _range(row["size"])} for row in rows]
     groups = sorted(grouped(ranged, "range", "method").items())
+    chosen = [average("selected", "size", "{:.1f}"), *CHOSEN[1:]]
     title = f"Over all draws, B and C, by the number of groups that are selected{wide}"
-    return tabulated(groups, ["groups up to", "method"], [count("fits"), *CHOSEN, SECONDS], title, left=2)
+    return tabulated(groups, ["groups up to", "method"], [count("fits"), *chosen, SECONDS], title, left=2)
 
 
 def _expansions(rows: Sequence[Row]) -> Block:

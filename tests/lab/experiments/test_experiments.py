@@ -18,10 +18,10 @@ from sklearn.metrics import f1_score
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.errors import DataError, UsageError
-from mipfs.generators import tan_2014_groups
+from mipfs.generators import paul_2016, tan_2014_groups
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, tan2014
+from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, sketch, tan2014
 from mipfs.lab.experiments.choosers import CHOOSERS, tried
 from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
@@ -33,6 +33,7 @@ from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import averaged, compared, curves, interval, mean, pairs, sign_test, standard_error
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.result.result import StopReason
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 REPORTS = Path(__file__).parents[3] / "reports" / "studies"
@@ -234,6 +235,17 @@ def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
     assert fit.linear.ids.size == 2
 
 
+def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
+    """What was found until then is a result, and no Ctrl-C; a limit that is not reached changes nothing."""
+    data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
+    whole = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=1000.0)
+    stopped = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=0.0)
+    assert whole.stop_reason is StopReason.GAP_CLOSED
+    assert stopped.stop_reason is StopReason.INTERRUPTED
+    assert len(stopped.trace) < len(whole.trace)
+    assert stopped.bound <= whole.objective <= stopped.objective
+
+
 def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
     best = {}
@@ -345,6 +357,14 @@ def test_the_weight_of_a_class_is_chosen_by_the_others() -> None:
     rows = [row(0, 1.0, 0.1), row(0, 10.0, 0.9), row(1, 1.0, 0.8), row(1, 10.0, 0.2)]
     assert recall.weight_of(rows, "all", None, 0) == 1.0  # class 1's best
     assert {k: one["recall"] for k, one in recall.chosen(rows, "all", None).items()} == {0: 0.1, 1: 0.2}
+    # a selection that was measured on one class is compared with all features on that class
+    few = {**row(1, 1.0, 0.3), "kind": "kept", "M": 250, "run": "loose", "gap": 0.0, "size": 250, "training": 1.0}
+    both = [*({**one, "run": None, "gap": None, "size": 9, "training": 1.0} for one in rows), few]
+    table = next(block for block in recall.report(both) if isinstance(block, Table))
+    assert [line[:5] for line in table.rows] == [
+        ["all", "–", "2", "15.0", "–"],
+        ["kept", "250", "1", "30.0", "+10.00 points"],
+    ]
 
 
 def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None:
@@ -356,6 +376,17 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
+
+
+def test_draws_differ_between_made_data_sets() -> None:
+    """Made features matter by their place: the same draw from every set would count one draw several times."""
+    X, y = paul_2016(40, 60, 5, 0)["train"]
+    drawn = []
+    for salt in (" 5 0", " 5 1", " 5 0"):
+        cell = sketch.Cell(X[:30], np.asarray(y[:30], dtype=float), X[30:], y[30:], 8, False, 0, salt=salt)
+        drawn.append([row["first"] for row in cell.rows() if row["method"] == "uniform"])
+    assert drawn[0] == drawn[2]
+    assert all(one != other for one, other in zip(drawn[0], drawn[1], strict=True))
 
 
 def test_stored_products_have_the_polynomial_kernel() -> None:
