@@ -162,7 +162,7 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
         u, _, _ = some.minimise(u, width, settings.tall_gap)
     every = Plain(whole, columns.ids, None)
     u, alpha, is_met = every.minimise(u, WIDTHS[-1], settings.tall_gap)
-    if not is_met and not whole.must_stop():  # what a limit cuts short is a dual vector too, and all that it leaves
+    if not is_met and not whole.must_stop():  # what a limit cuts short is a classifier, and all that it leaves
         return None
     w = u[:-1]
     b = float(u[-1]) - float((every.off - problem.data.center[columns.ids]) @ w)
