@@ -70,9 +70,10 @@ def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, 
 
     first = found.classifiers[0]
     recipe, given = as_found(first, first.scaling["kind"], scale and scale.value, words)
-    named = first.label_column if label is None else label
-    if named is not None and format_of(Path(data_file)) != "svmlight":
-        given["label"] = named
+    if label is None and format_of(Path(data_file)) != "svmlight":
+        label = first.label_column
+    if label is not None:
+        given["label"] = label
     return read_classes(data_file, recipe, **given)
 
 

@@ -267,3 +267,15 @@ def test_what_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> Non
         OneVsRest.load(saved)
     with pytest.raises(UsageError, match="takes no rows"):
         solve_shared(instances(*draw(1)), rows=())
+
+
+def test_a_label_of_an_svmlight_file_is_no_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As for two classes: an option that says what cannot be is not passed over."""
+    data, saved = tmp_path / "d.svm", str(tmp_path / "r.json")
+    X, codes = draw(3)
+    rows = (f"{code} " + " ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) for code, row in zip(codes, X, strict=True))
+    data.write_text("\n".join(rows) + "\n")
+    assert main(["solve", "fsp-m", str(data), "--M", "1", "--json", saved, "-q"]) == 0
+    assert main(["verify", saved, str(data), "-q"]) == 0
+    assert main(["verify", saved, str(data), "--label", "kind", "-q"]) == 2
+    assert "the labels of an svmlight file stand first on each line" in capsys.readouterr().err
