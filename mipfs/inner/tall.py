@@ -30,9 +30,6 @@ SYSTEM_ROWS = 500
 """Samples for every column that a Newton system is summed over: more say the same."""
 FEWEST = 2_000
 """Samples that are begun with at least."""
-MANY = 500_000
-"""Samples from which on the vectors of a step of the interior point take long, whatever its matrices do: at 10⁶ × 100,
-two entries a sample, its root takes 13 s of processor time, and has no bound worth having in the first three."""
 
 
 class Plain:
@@ -150,7 +147,7 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
     problem, settings = whole.problem, whole.settings
     atoms = np.flatnonzero(high > 0.5)
     n = problem.data.n_samples
-    is_long = whole.work(atoms.size) > settings.cheap or whole.first.size >= MANY
+    is_long = whole.work(atoms.size) > settings.cheap or whole.first.size >= settings.tall_samples
     pays = is_long and is_tall(whole.first.size, atoms.size, settings) and _is_plain(problem)
     if not pays or whole.must_stop():
         return None

@@ -86,7 +86,11 @@ class RelaxationSettings(Declared):
     """Samples from which on equal ones are looked for: fewer cost less than the look."""
     tall: Natural = 20
     """Samples for every column from which on the SVM on all columns comes first (`mipfs.inner.tall`), where a step of
-    the interior point takes more than `cheap`."""
+    the interior point takes more than `cheap`, or the samples are `tall_samples`."""
+    tall_samples: Natural = 500_000
+    """Samples from which on the vectors of a step of the interior point take long, whatever its matrices do: at
+    10⁶ × 100, two entries a sample, its root takes 13 s of processor time, and has no bound worth having in the first
+    three."""
     tall_gap: Tolerance = 1e-3
     """Relative gap to which that SVM is solved."""
     interior: InteriorSettings = InteriorSettings()

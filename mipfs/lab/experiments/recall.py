@@ -41,7 +41,8 @@ DESIGN = (
     f"a gap of {GAPS['tight']:g} (at most {TIGHT_STEPS} steps) in place of {GAPS['loose']:g} (at most {STEPS}). The "
     "recall among the training documents stands beside, since the loss is zero as soon as all P documents are among "
     "the first 2P, and asks for nothing more. C is never chosen on the test part in the verdict: it is that of the "
-    "best mean over the classes of the other parity."
+    "best mean over the classes of the other parity. The verdict is that at M = 250, the nearest to the paper's share "
+    "of features (1,186 of 62,061); it was that at M = 50 until 26 November 2026, when these rows had been seen."
 )
 
 
