@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_threa
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-FAST_SEEDS, SLOW_SEEDS = 5, 10
+FAST_SEEDS, SLOW_SEEDS = 5, 8
 """Seeds of a test in ``make test``, and in this and ``make slow`` together, where its cases differ by their seed alone.
 
 Where they differ by other values too, so many in all, and every combination of these at least one and two.

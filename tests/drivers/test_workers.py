@@ -178,7 +178,7 @@ def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.every)])
 def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, seed: int, tmp_path: Path) -> None:
     """Nine are killed, those that begin in their place too, while they load, explore, or send what they found."""
     problem = hard(("hinge", "rows")[seed], n=100, p=24, M=6, C=10.0 if seed == 1 else 1.0)
