@@ -130,7 +130,7 @@ class _Names:
         """The feature that is meant, or the name itself for an extra variable."""
         features = self.data.feature_names
         meant = {*self.written.get(name, [])}
-        if re.fullmatch(r"x[1-9][0-9]*", name) and int(name[1:]) <= len(features):
+        if re.fullmatch(r"x[1-9][0-9]{0,17}", name) and int(name[1:]) <= len(features):
             meant.add(int(name[1:]) - 1)
         if name.startswith("extra_") and not meant:
             return name

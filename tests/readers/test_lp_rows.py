@@ -263,6 +263,11 @@ def test_two_spellings_of_a_feature_add_up(tmp_path: Path) -> None:
     assert rows.matrix.toarray().tolist() == [[2.0, 1.0, 0.0, 0.0, 0.0]]
 
 
+def test_a_name_of_thousands_of_digits_is_no_feature(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no feature is called 'x1111"):
+        read_rows(write(tmp_path, f"st\n c: x{'1' * 5000} <= 1\nend"), make())
+
+
 def test_files_that_are_no_lp_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"not called \*\.lp"):
         read_rows(write(tmp_path, "st\n c: x1 <= 1\nend", "rows.mps"), make())
