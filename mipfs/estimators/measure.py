@@ -198,21 +198,12 @@ class MeasureClassifier(LinearClassifier):
     def _fit_binary(self, data: Instance) -> Fitted:
         k = self._k(data.y)
         constant = constant_of(self.fit_intercept, self.intercept_scaling)
-        problem = Problem(
-            data,
-            loss="structural",
-            bias=constant != 0.0,
-            intercept_scaling=constant or 1.0,
-            M=at_most(self.M, data.n_features),
-            C=self.C,
-            measure=self.measure,
-            beta=self.beta,
-            k=k,
-            **self._allowed(data.feature_names),
-        )
+        allowed = self._allowed(data.feature_names)
+        asked: dict[str, Any] = {"beta": self.beta, "k": k}
+        problem = problem_of(data, self.measure, self.M, self.C, constant, **asked, **allowed)
         check_keep(self.keep, self.driver or "two_layer")
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        asked: dict[str, Any] = {"beta": self.beta, "k": k, "tol": REFIT_GAP}
+        asked["tol"] = REFIT_GAP
         if self.keep == "all":
             fitted = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, **asked)
         else:
@@ -237,6 +228,20 @@ def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:
     if not number or not 0 < intercept_scaling < math.inf:
         raise UsageError(f"intercept_scaling = {intercept_scaling!r} must be a number > 0")
     return float(intercept_scaling)
+
+
+def problem_of(data: Instance, measure: str, M: Any, C: Any, constant: float, **given: Any) -> Problem:
+    """The problem of a measure, with the intercept as the weight of a constant column; 0 stands for none."""
+    return Problem(
+        data,
+        loss="structural",
+        bias=constant != 0.0,
+        intercept_scaling=constant or 1.0,
+        M=at_most(M, data.n_features),
+        C=C,
+        measure=measure,
+        **given,
+    )
 
 
 def check_keep(keep: Any, driver: str) -> None:

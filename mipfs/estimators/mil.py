@@ -14,15 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, at_most, solved
-from mipfs.estimators.measure import REFIT_GAP, check_keep, constant_of, sigma_of
+from mipfs.estimators.base import Fitted, solved
+from mipfs.estimators.measure import REFIT_GAP, check_keep, constant_of, problem_of, sigma_of
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.baselines.structural_svm import at_relaxation
 from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
 from mipfs.plumbing.arrays import Array, scattered
-from mipfs.problem import Problem
 
 
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -188,16 +187,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_binary(self, data: Instance, constant: float) -> Fitted:
         check_keep(self.keep, self.driver)
         asked: dict[str, Any] = {"beta": self.beta, "k": self.k}
-        problem = Problem(
-            data,
-            loss="structural",
-            bias=constant != 0.0,
-            intercept_scaling=constant or 1.0,
-            M=at_most(self.M, data.n_features),
-            C=self.C,
-            measure=self.measure,
-            **asked,
-        )
+        problem = problem_of(data, self.measure, self.M, self.C, constant, **asked)
         result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
         weights, intercept = weights_of(result, data.n_features), result.intercept
         if self.keep == "all":
