@@ -49,15 +49,19 @@ def params(name: str) -> dict[str, str]:
     return dict(words[i + 1].split("=") for i, word in enumerate(words) if word == "-p")
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in which the commands of the library run as in the root of the repository."""
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for the whole run: what ``data_of`` made once is still there when the module is entered again."""
     folder = tmp_path_factory.mktemp("optima")
     (folder / "instances").symlink_to(ROOT / "instances")
-    before = Path.cwd()
-    os.chdir(folder)
-    yield folder
-    os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def root(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the commands of the library run as in the root of the repository."""
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @functools.cache
