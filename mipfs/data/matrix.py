@@ -225,9 +225,9 @@ class Digest:
         for part in _blocks(X):
             block = X[:, part].T
             if np.all(block):  # most dense data, without a look for the places of zeros
-                counts.update(np.full(block.shape[0], block.shape[1], dtype="<i8"))
-                rows.update(np.tile(np.arange(block.shape[1], dtype="<i8"), block.shape[0]))
-                values.update(np.ascontiguousarray(block, dtype="<f8"))
+                counts.update(np.full(block.shape[0], block.shape[1], dtype="<i8").data)
+                rows.update(np.tile(np.arange(block.shape[1], dtype="<i8"), block.shape[0]).data)
+                values.update(np.ascontiguousarray(block, dtype="<f8").data)
                 continue
             columns, ids = np.nonzero(block)
             counts.update(np.bincount(columns, minlength=block.shape[0]).astype("<i8").tobytes())
