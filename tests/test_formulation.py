@@ -64,6 +64,7 @@ def test_parameters_by_the_names_of_the_command_line(
         ("fsp-m", {"N": 2}, "no parameter 'N'; .*it takes M, C, loss, bias"),
         ("fsp-m", {"M": 2, "lambda": 1}, "no parameter 'lambda'; it takes"),
         ("fsp-m", {"M": 2, "B": 2}, "'B' is another name of 'M'"),
+        ("fsp-m", {"B": 2, "M": 2}, "'B' is another name of 'M'"),
         ("fsp-m", {"M": 2, "los": "hinge"}, "did you mean 'loss'"),
         ("fsp-m", {}, "needs M"),
         ("fsp-lambda", {}, "needs a value for lambda"),

@@ -174,3 +174,19 @@ def test_values_that_cannot_be_squared_are_refused_unless_they_are_scaled(store)
     X[:, 1] = -1e200  # a constant is left as it is
     with pytest.raises(DataError, match="'x2'"):
         Instance.from_arrays(store(X), y, scale="standard")
+
+
+def test_masked_values_are_no_data():
+    hole = np.ma.MaskedArray(X, mask=X == 7.0)
+    with pytest.raises(DataError, match="X has a masked value in row 3, column 2; fill"):
+        Instance.from_arrays(hole, Y)
+    with pytest.raises(DataError, match="y has a masked value in row 2"):
+        Instance.from_arrays(X, np.ma.MaskedArray(Y, mask=[0, 1, 0, 0]))
+    with pytest.raises(DataError, match="sample_weight has a masked value in row 1"):
+        Instance.from_arrays(X, Y, sample_weight=np.ma.MaskedArray(np.ones(4), mask=True))
+    np.testing.assert_array_equal(Instance.from_arrays(np.ma.MaskedArray(X), Y).X, X)  # nothing is masked
+
+
+def test_rows_of_different_lengths_are_refused_in_one_line():
+    with pytest.raises(DataError, match="rows of different lengths"):
+        Instance.from_arrays([[1.0, 2.0], [3.0]], [1, -1])

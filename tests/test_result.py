@@ -178,6 +178,13 @@ def test_an_array_of_another_width_is_refused() -> None:
         make_result().decision_function(np.zeros((2, 3)))
 
 
+def test_masked_values_and_ragged_rows_are_not_predicted() -> None:
+    with pytest.raises(DataError, match="masked value in row 2, column 1"):
+        make_result().predict(np.ma.MaskedArray(np.zeros((2, 4)), mask=[[False] * 4, [True] * 4]))
+    with pytest.raises(DataError, match="rows of different lengths"):
+        make_result().predict([[0.0] * 4, [0.0] * 3])
+
+
 def test_a_classifier_without_features_predicts_the_sign_of_its_intercept() -> None:
     result = make_result(selected=(), weights={}, columns={}, intercept=-1.0)
     assert list(result.predict(np.zeros((3, 4)))) == ["good"] * 3

@@ -11,6 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -24,6 +25,15 @@ from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.digest import digest
 
 Ids = Sequence[int] | Integers
+
+_PUBLIC = ("groups", "homogeneous", "intersection", "made", "pairs", "registry", "splines", "tree")
+
+
+def __getattr__(name: str) -> Any:
+    """The files that the reference names, each loaded when it is first used: ``mipfs.atoms.tree.Tree``."""
+    if name in _PUBLIC:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True, eq=False)

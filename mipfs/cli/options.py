@@ -157,7 +157,7 @@ def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> l
 
 def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
     """The keyword arguments of `mipfs.Problem` that ``-p`` gives; a measure brings its loss along."""
-    from mipfs.formulation import ALIASES
+    from mipfs.formulation import ALIASES, twice
 
     params: dict[str, Any] = {}
     for key, value in parse_params(given).items():
@@ -166,7 +166,7 @@ def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
             known = ", ".join("lambda" if one == "lam" else one for one in PARAMETERS)
             raise UsageError(f"{command} has no parameter {key!r}; it takes {known}")
         if name in params:
-            raise UsageError(f"{key!r} is another name of {name!r}, which is given too")
+            raise UsageError(twice(name))
         params[name] = value
     return {"loss": "structural"} | params if "measure" in params else params
 

@@ -34,6 +34,34 @@ def as_numbers(value: Any, name: str) -> Array:
     raise UsageError(f"{name} = {shown(value)} must be a number, or one for each")
 
 
+def unmasked(values: Any, what: str, path: str | None = None) -> None:
+    """Refuse an array that masks values as missing: NumPy would compute with what stands beneath the mask.
+
+    Raises
+    ------
+    DataError
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = [int(one) + 1 for one in np.argwhere(np.ma.getmaskarray(values))[0]]
+        where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False))
+        raise DataError(f"{what} has a masked value in {where}", "fill what is masked, or leave it out", path=path)
+
+
+def as_array(X: Any, path: str | None = None) -> npt.NDArray[Any]:
+    """X as an array of whatever NumPy finds in it.
+
+    Raises
+    ------
+    DataError
+        A value is masked, or rows differ in length.
+    """
+    unmasked(X, "X", path)
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise DataError("X has rows of different lengths", "give as many values in each", path=path) from None
+
+
 def anywhere(values: npt.NDArray[Any]) -> bool:
     """Whether some value is not zero; of one number that stands for all, which costs no memory, this one is asked."""
     repeated = values.size > 0 and all(stride == 0 for stride in values.strides)
@@ -69,6 +97,7 @@ def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequ
 
 def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     """The labels as an (n,) array of -1 and +1, of both classes when `training`; otherwise NaN will do too."""
+    unmasked(y, "y", path)
     try:
         mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
         found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
@@ -95,6 +124,7 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
     """The weights as an (n,) array of positive numbers; ones where none are given."""
     if given is None:
         return np.ones(n)
+    unmasked(given, "sample_weight", path)
     try:
         weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.checks import as_array
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -101,13 +102,13 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     Raises
     ------
     DataError
-        Not a matrix of real numbers, no rows or columns, NaN or infinity.
+        Not a matrix of real numbers, no rows or columns, NaN or infinity, a masked value.
     """
     if isinstance(X, Elsewhere):
         return X
     real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
-        X = np.asarray(X)
+        X = as_array(X, path)
     if X.ndim != 2:
         raise DataError(f"X has {X.ndim} dimensions", "give a matrix of samples by features", path=path)
     if X.dtype.kind not in "biufO":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.checks import unmasked
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories
 from mipfs.readers.frames import FRAME, as_words, column_values, is_frame
@@ -60,7 +61,10 @@ def encoded(X: Any, words: Words | None) -> Any:
     ------
     UsageError
         No such column, or a word that training did not see; of an array, which has no such columns.
+    DataError
+        An array that masks values as missing, which scikit-learn would compute with.
     """
+    unmasked(X, "X")
     if words is None or not is_frame(X):
         return X
     import pandas

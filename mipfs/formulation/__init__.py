@@ -29,6 +29,12 @@ ALIASES = {"lambda": "lam", "B": "M"}
 """Names of the papers for parameters of the same meaning (`lambda` is no Python name)."""
 
 
+def twice(name: str) -> str:
+    """What is wrong where a parameter is given by both of its names, in whatever order."""
+    alias = next(one for one, other in ALIASES.items() if other == name)
+    return f"{alias!r} is another name of {name!r}, which is given too; leave one of them out"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One line of the table of formulations (``mipfs models``).
@@ -305,7 +311,7 @@ class Loaded:
                 hint = meant(given, self.parameters, "")
                 raise UsageError(f"{self.name} has no parameter {given!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
-                raise UsageError(f"{self.name}: {given!r} is another name of {name!r}, which is given too")
+                raise UsageError(f"{self.name}: {twice(name)}")
             arguments[name] = value
         for name, parameter in known.items():
             if parameter.default is parameter.empty and name not in arguments:

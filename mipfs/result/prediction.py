@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data import linear
+from mipfs.data.checks import as_array
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
@@ -193,7 +194,7 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     if is_frame(X):
         columns = [_of_frame(result, inputs, X, k) for k in range(len(inputs.names))]
         return Values(np.array(columns).reshape(len(columns), len(X)).T)
-    matrix = _as_numbers(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
+    matrix = _as_numbers(sparse.csr_array(X) if sparse.issparse(X) else as_array(X))
     if matrix.ndim != 2 or matrix.shape[1] != inputs.n_features:
         raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {inputs.n_features})")
     used = matrix[:, list(inputs.columns)].astype(np.float64)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 
+import mipfs
 from mipfs.atoms.groups import Groups, spans
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -139,3 +142,14 @@ def test_restricted_to_no_group() -> None:
     view = problem.restricted(np.empty(0, dtype=np.int64))
     assert (view.atoms.count, view.data.n_features) == (0, 0)
     assert view.evaluate([], np.empty(0), 0.0) == problem.evaluate([], np.empty(0), 0.0) == 12.0
+
+
+@pytest.mark.parametrize(
+    "file", ["groups", "homogeneous", "intersection", "made", "pairs", "registry", "splines", "tree"]
+)
+def test_what_the_reference_names_is_there_without_a_further_import(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(mipfs.atoms, file, raising=False)  # as in a process that has imported mipfs alone
+    assert getattr(mipfs.atoms, file).__name__ == f"mipfs.atoms.{file}"
+    assert f"mipfs.atoms.{file}." in (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mipfs.atoms.nothing

@@ -174,3 +174,14 @@ def test_importing_mipfs_loads_no_scikit_learn_and_the_names_are_there() -> None
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_masked_values_are_no_data() -> None:
+    hole = np.ma.MaskedArray(X, mask=np.arange(X.size).reshape(X.shape) == 2)
+    with pytest.raises(ValueError, match="X has a masked value in row 1, column 3"):
+        mipfs.FSPClassifier(1).fit(hole, Y)
+    model = mipfs.FSPClassifier(1)
+    model._words, model.classes_, model.result_ = None, np.unique(Y), None  # as if fitted
+    for use in (model.predict, model.decision_function, lambda X: model.verify(X, Y)):
+        with pytest.raises(ValueError, match="masked"):
+            use(hole)
