@@ -202,6 +202,9 @@ def test_a_constant_classifier_is_called_so_everywhere() -> None:
     assert "constant: every sample is called -1" in result.summary()
     none = mipfs.solve(Problem(data, M=0))
     assert "M = 0 allows no other" in none.summary()
+    stopped = mipfs.solve(Problem(data, M=3), time_limit=0)
+    assert "constant: every sample is called -1; no better one was found before the run stopped" in stopped.summary()
+    assert "a larger C" not in stopped.summary()
 
 
 def test_weights_that_are_rounding_are_called_so() -> None:

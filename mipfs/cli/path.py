@@ -107,23 +107,14 @@ def path(
     from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
 
-    named: dict[str, Any] = {
-        "M": None if M is None else parse_whole(M),
-        "C": None if C is None else parse_numbers("C", C),
-        "lam": lam if lam is None or lam.startswith("auto") else parse_numbers("lambda", lam),
-    }
-    axes = {name: values for name, values in named.items() if values is not None}
-    if len(axes) + (rows is not None) != 1 and (rows is not None or axes.keys() != {"M", "C"}):
-        raise UsageError(
-            "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
-            "give one, for example --M 1:10"
-        )
+    axes, single = _axes(M, C, lam, rows)
     enter(module or ())
     params = problem_parameters(param or (), "path")
     recipe = recipe_options(drop, use, impute, types, words)
-    for name in params.keys() & axes.keys():
+    for name in params.keys() & (axes.keys() | single.keys()):
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
+    params |= single
     inputs = (data_file, subject_to, rows, *files_of(module))
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, resume, outputs=(json, checkpoint))
@@ -144,6 +135,34 @@ def path(
             found = mipfs.path(problem, driver=driver, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
+
+
+def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the path goes over, and the parameters that a single value beside it sets."""
+    from mipfs.errors import UsageError
+
+    named: dict[str, Any] = {
+        "M": None if M is None else parse_whole(M),
+        "C": None if C is None else parse_numbers("C", C),
+        "lam": lam if lam is None or lam.startswith("auto") else parse_numbers("lambda", lam),
+    }
+    axes = {name: values for name, values in named.items() if values is not None}
+    single: dict[str, Any] = {}
+    for name in ("C", "M", "lam"):
+        values = axes.get(name, ())
+        if not _walkable(axes, rows) and not isinstance(values, str) and len(values) == 1:
+            single[name] = axes.pop(name)[0]
+    if not _walkable(axes, rows):
+        raise UsageError(
+            "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
+            "give one, for example --M 1:10, and of the others single values"
+        )
+    return axes, single
+
+
+def _walkable(axes: dict[str, Any], rows: str | None) -> bool:
+    """Whether a path can go over these."""
+    return axes.keys() == {"M", "C"} if len(axes) == 2 and rows is None else len(axes) + (rows is not None) == 1
 
 
 def _checkpoint(file: str | None) -> Any:

@@ -8,13 +8,8 @@ from collections.abc import Sequence
 from mipfs.report.numbers import percent
 from mipfs.result.result import Record, Result, Status, StopReason
 
-CUT_SHORT = (
-    StopReason.TIME_LIMIT,
-    StopReason.MEMORY_LIMIT,
-    StopReason.ITERATION_LIMIT,
-    StopReason.INTERRUPTED,
-    StopReason.NUMERICAL,
-)
+LIMITS = (StopReason.TIME_LIMIT, StopReason.MEMORY_LIMIT, StopReason.ITERATION_LIMIT, StopReason.INTERRUPTED)
+CUT_SHORT = (*LIMITS, StopReason.NUMERICAL)
 
 IDLE = 1e-9
 """Relative distance from the objective of w = 0 within which a measure's classifier is worth no more than that."""
@@ -63,6 +58,8 @@ def constant_words(result: Result) -> str:
         words = "worth no more than none: its objective is that of no classifier, and its weights are rounding"
     if params.get("M") == 0:
         return f"{words}; M = 0 allows no other"
+    if result.status is Status.FEASIBLE and result.stop_reason in LIMITS:
+        return f"{words}; no better one was found before the run stopped"
     ways = []
     if not params.get("bias"):
         ways.append("an intercept (without bias=false)")

@@ -17,7 +17,7 @@ from rich.console import Console
 import mipfs
 from mipfs.cli.live_path import View
 from mipfs.cli.output import Targets
-from mipfs.cli.path import _finish
+from mipfs.cli.path import _axes, _finish
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
 from tests.cli.outcome import Cli
@@ -63,6 +63,15 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
     by_lambda = strict(cli("path", small, "--lambda", "0.5,0", "-p", "loss=squared-hinge", "--json", "-").out)
     assert [line["lambda"] for line in by_lambda["points"]] == [0.5, 0.0]
     assert by_lambda["params"]["loss"] == "squared-hinge"
+
+
+def test_a_single_value_beside_an_axis_is_a_parameter() -> None:
+    auto = ({"lam": "auto:6"}, {"C": 0.1, "M": 5})
+    assert _axes("5", "0.1", "auto:6", None) == auto
+    assert _axes("1:2", None, "0.5", None) == ({"M": range(1, 3)}, {"lam": 0.5})
+    assert _axes("1:2", "1", "0.5", None) == ({"M": range(1, 3)}, {"C": 1.0, "lam": 0.5})
+    assert _axes("1:2", "0.1,1", "0.5", None) == ({"M": range(1, 3), "C": [0.1, 1.0]}, {"lam": 0.5})
+    assert _axes("3", "1", None, "rows.lp") == ({}, {"C": 1.0, "M": 3})
 
 
 @pytest.mark.slow
@@ -114,9 +123,10 @@ def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Pa
     ("args", "said"),
     [
         ((), "one of --M, --C, --lambda and --rows"),
-        (("--M", "1:2", "--lambda", "1"), "or over --M and --C together"),
-        (("--M", "1:2", "--C", "1", "--lambda", "1"), "or over --M and --C together"),
+        (("--M", "1:2", "--lambda", "1,2"), "or over --M and --C together"),
+        (("--M", "1:2", "--C", "1,2", "--lambda", "1,2"), "or over --M and --C together"),
         (("--M", "1:2", "--C", "1", "--rows", "rows.lp"), "or over --M and --C together"),
+        (("--lambda", "1,2", "--C", "1", "-p", "C=1"), "-p C and --C are both given"),
         (("--M", "1:2", "--C", "1", "-p", "C=1"), "-p C and --C are both given"),
         (("--M", "1:2", "--C", "1", "--one-se"), "give folds too"),
         (("--M", "2:1"), "write FIRST:LAST"),
