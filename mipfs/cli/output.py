@@ -16,7 +16,7 @@ from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
 from mipfs.report.visible import as_json
-from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
+from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status, StopReason
 from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
@@ -214,5 +214,6 @@ def _explain_nothing(result: Result) -> int:
     if result.status is Status.NUMERICAL:
         complain("the numbers are too large or too ill-scaled for a trustworthy answer; try --scale standard")
         return BAD_USAGE
-    complain(f"{BECAUSE[result.stop_reason]} before any classifier was found; raise the limit")
+    remedy = "let it run for longer" if result.stop_reason is StopReason.INTERRUPTED else "raise the limit"
+    complain(f"{BECAUSE[result.stop_reason]} before any classifier was found; {remedy}")
     return STOPPED_EARLY

@@ -20,6 +20,8 @@ LEAST_GAP = 1e-6
 """The smallest gap that the common chart tells apart."""
 LOGARITHMIC_RATIO = 10.0
 """How many times longer one run may take than another before the axis of time becomes logarithmic."""
+NAMED = {"gap": "asked gap"}
+"""Parameters whose name another column has."""
 Named = tuple[int, str, Result]
 """Place on the page, name and result."""
 
@@ -45,7 +47,8 @@ def _differing(params: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
-    header = ["result", "status", "objective", "bound", "gap", "selected", "time", "driver", *differing]
+    named_so = [NAMED.get(key, key) for key in differing]
+    header = ["result", "status", "objective", "bound", "gap", "selected", "time", "driver", *named_so]
     lines = []
     for k, name, result in named:
         cells = [
@@ -55,12 +58,16 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
             str(len(result.selected)) if result.has_classifier else "-",
             time_text(result.seconds),
             result.driver,
-            *(_short(result.params.get(key)) for key in differing),
+            *(_cell(key, result.params.get(key)) for key in differing),
         ]
         link = f'<th scope="row"><a href="#{anchor(k)}">{escaped(name)}</a></th><td>{status_pill(result.status)}</td>'
         lines.append(f"<tr>{link}{''.join(f'<td>{escaped(cell)}</td>' for cell in cells)}</tr>")
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in header)
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+
+
+def _cell(key: str, value: Any) -> str:
+    return percent(value) if key == "gap" and isinstance(value, float) else _short(value)
 
 
 def _short(value: Any) -> str:

@@ -269,6 +269,11 @@ def test_several_side_by_side() -> None:
     tree = tree_of(*items, page.Item("path", cases.path()))
     said = " ".join(tree.texts)
     assert "4 results" in said
+    assert "asked gap" not in said
+    looser = dataclasses.replace(results[0], params={**results[0].params, "gap": 0.02})
+    said = " ".join(tree_of(page.Item("a", results[0]), page.Item("b", looser)).texts)
+    assert "asked gap" in said
+    assert "2%" in said
     assert "Side by side" in said
     gaps, features = charts(tree)[:2]
     assert [curve["name"] for curve in gaps["curves"]] == ["run 0", "run 1"]
