@@ -213,7 +213,7 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
 
 
 @restoring
-def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
+def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
     """The tree that a run goes on with, None where it begins anew; and an earlier one that proves more as yet."""
     assert run.resume is not None
     taken_up(run, run.resume)
@@ -223,13 +223,16 @@ def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier |
         tree_state.restored(tree, arrays)
         return tree
 
-    arrays = own(run.resume.arrays)
+    evaluated, arrays = tree_state.listed(own(run.resume.arrays))
+    if evaluated:
+        supports.take_up(evaluated)
     tree_state.check_kept(arrays, run.options.certificate)
     earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
-    if is_asked_for_more(tree.cutoff, tree.closed_at):
+    was_listing = bool(evaluated)  # elsewhere leaves are done whose supports nobody kept
+    if is_asked_for_more(tree.cutoff, tree.closed_at) or (run.wants_all and not was_listing):
         return None, better(earlier, Earlier(bound, tree.finish(), arrays))
     return tree, earlier
 
@@ -283,7 +286,7 @@ def search(run: Run) -> Steps:
     if options.pool is not None:
         supports.pool = taken_over(options.pool, problem)
     make = partial(_tree, run, supports, max(1e-10, 0.02 * options.gap))
-    tree, earlier = (None, None) if run.resume is None else _gone_on(run, make)
+    tree, earlier = (None, None) if run.resume is None else _gone_on(run, supports, make)
     is_new = tree is None
     tree = make() if tree is None else tree
     beside = Search(tree)
@@ -319,7 +322,7 @@ def search(run: Run) -> Steps:
         beside.round()
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)
-    is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound
+    is_less = earlier is not None and earlier.outlives(min(tree.bound, run.objective), run)
     run.outcome.proof = earlier.proof if earlier is not None and is_less else tree.finish()
     run.outcome.pool = supports.pool
     run.outcome.found = supports.near_optimal()

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from mipfs.run.run import Run
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -50,6 +53,15 @@ class Earlier:
         arrays = {name.removeprefix(PREFIX): array for name, array in kept.items() if name.startswith(PREFIX)}
         bound = float(arrays.pop("bound"))
         return cls(bound, proof_of(arrays), arrays)
+
+    def outlives(self, bound: float, run: Run) -> bool:
+        """Whether it still proves more than the present tree, of that bound.
+
+        That a list of near-optimal supports is complete, the present tree alone shows: this one closed nodes that hold
+        some of them.
+        """
+        has_whole_list = run.wants_all and run.closed
+        return bound < self.bound and not has_whole_list
 
     @property
     def kept(self) -> Arrays:

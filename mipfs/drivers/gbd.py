@@ -218,7 +218,7 @@ def _is_done(supports: Supports, node: Node) -> bool:
 def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
     """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
     assert master.record is not None
-    is_less = earlier is not None and min(master.bound, run.objective) < earlier.bound
+    is_less = earlier is not None and earlier.outlives(min(master.bound, run.objective), run)
     combined = earlier.proof if earlier is not None and is_less else master.record.finish(master.open_nodes())
     run.outcome.proof = combined
     if combined is not None and not run.wants_all:

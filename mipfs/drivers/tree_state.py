@@ -18,12 +18,14 @@ from mipfs.proof import saved as proofs
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+LISTED = "listed_"
+"""What names of arrays begin with that are of a list of near-optimal supports."""
 TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
 
 
 def why_none(problem: Problem, options: Any) -> str:
     """Why a run of `branch` has no state that can be kept; empty where it has one."""
-    for name in ("pool_gap", "pool_size", "active", "validation"):
+    for name in ("active", "validation"):
         if getattr(options, name, None) is not None:
             return f"checkpoint and resume do not go together with {name}; leave one of them out"
     if problem.rows is not None and problem.rows.extra.integer.any():
@@ -48,7 +50,20 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
         "tree_lost": np.array(tree.lost),
         "tree_kept": np.array(tree.run.options.certificate),
     }
-    return kept | tree.waiting.arrays(taken) | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
+    listed = tree.supports.arrays() if tree.run.wants_all else {}
+    return (
+        kept
+        | tree.waiting.arrays(taken)
+        | proofs.saved(tree.proof)
+        | {f"{LISTED}{name}": array for name, array in listed.items()}
+        | ({} if earlier is None else earlier.kept)
+    )
+
+
+def listed(arrays: Arrays) -> tuple[Arrays, Arrays]:
+    """The supports that a run evaluated for its list, as they are kept, and the rest of its state."""
+    evaluated = {name.removeprefix(LISTED): array for name, array in arrays.items() if name.startswith(LISTED)}
+    return evaluated, {name: array for name, array in arrays.items() if not name.startswith(LISTED)}
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:

@@ -68,6 +68,57 @@ def test_a_resumed_run_does_not_begin_anew() -> None:
     assert rest.trace[0].bound >= half.bound - 1e-9 * abs(half.bound)
 
 
+def _list(result: mipfs.Result) -> list[tuple[frozenset[str], float]]:
+    """The supports of a list that is complete, with their values."""
+    assert result.near_optimal is not None
+    assert result.near_optimal["complete"] is True
+    return sorted(
+        ((frozenset(one["selected"]), round(one["objective"], 6)) for one in result.near_optimal["supports"]),
+        key=lambda one: (one[1], sorted(one[0])),
+    )
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", ["plain", "rows", "groups", "ties"])
+@pytest.mark.parametrize("asked", [{"pool_size": 6}, {"pool_gap": 0.03}, {"pool_gap": 0.05, "pool_size": 9}])
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_a_list_goes_on_slice_by_slice(kind: str, asked: dict[str, Any], driver: str) -> None:
+    problem = _tied() if kind == "ties" else hard(kind, seed=2)
+    whole = mipfs.solve(problem, driver, **asked)
+    state: State | None = None
+    step = max(8, whole.counters["nodes"] // 3)
+    for limit in itertools.count(step, step):
+        result = mipfs.solve(problem, driver, iteration_limit=limit, checkpoint=True, resume=state, **asked)
+        state = result.state
+        assert mipfs.verify(result, problem.data).accepted
+        if result.near_optimal is not None and result.near_optimal["complete"]:
+            break
+        assert limit < 40 * whole.counters["nodes"], "it does not come to an end"
+    assert limit > step, "it was stopped at least once"
+    assert _list(result) == _list(whole)
+
+
+def _tied() -> Problem:
+    """Two columns that are never of use: every set with one of them has the value of the set without."""
+    problem = hard(seed=4)
+    X = np.asarray(problem.data.X).copy()
+    X[:, 3] = X[:, 9] = 0.0
+    X[0, [3, 9]] = 1e-9
+    return Problem(Instance.from_arrays(X, problem.data.y), M=4, C=1.0)
+
+
+@pytest.mark.parametrize("before", [{}, {"iteration_limit": 30}, {"pool_size": 2}, {"pool_gap": 0.01}])
+@pytest.mark.parametrize("kind", ["plain", pytest.param("rows", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("driver", ["branch", pytest.param("gbd", marks=pytest.mark.slow)])
+def test_a_longer_list_of_a_run_that_had_none_or_a_shorter_one(kind: str, before: dict[str, Any], driver: str) -> None:
+    problem = hard(kind, seed=3)
+    first = mipfs.solve(problem, driver, checkpoint=True, **before)
+    longer = mipfs.solve(problem, driver, resume=first.state, pool_size=8)
+    assert longer.bound >= first.bound - 1e-9 * abs(first.bound)
+    assert mipfs.verify(longer, problem.data).accepted
+    assert _list(longer) == _list(mipfs.solve(problem, driver, pool_size=8))
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["gbd", "kelley"])
 def test_other_drivers_go_on(driver: str, tmp_path: Path) -> None:
@@ -137,8 +188,8 @@ def test_other_data_rows_and_drivers_are_refused(tmp_path: Path) -> None:
         mipfs.solve(hard("rows"), "gbd", resume=state)
     with pytest.raises(UsageError, match="drivers branch, gbd, kelley"):
         mipfs.solve(hard(), "conic", checkpoint=True)
-    with pytest.raises(UsageError, match="do not go together with pool_gap"):
-        mipfs.solve(hard(), "branch", checkpoint=True, pool_gap=0.1)
+    with pytest.raises(UsageError, match="do not go together with active"):
+        mipfs.solve(hard(), "branch", checkpoint=True, active=("x1",))
     file = tmp_path / "x.npz"
     np.savez(file, a=np.zeros(3))
     with pytest.raises(DataError, match="no state of a run"):
