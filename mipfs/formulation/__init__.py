@@ -309,7 +309,8 @@ class Loaded:
             if name not in (*known, *self._driver_options) and not takes_any:
                 takes = f"it takes {', '.join(self.parameters) or 'none'}"
                 hint = meant(given, self.parameters, "")
-                raise UsageError(f"{self.name} has no parameter {given!r}; {f'{hint} {takes}'.strip()}")
+                shown = "lambda" if given == "lam" else given
+                raise UsageError(f"{self.name} has no parameter {shown!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
                 raise UsageError(f"{self.name}: {twice(name)}")
             arguments[name] = value

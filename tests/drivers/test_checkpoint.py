@@ -78,7 +78,7 @@ def _list(result: mipfs.Result) -> list[tuple[frozenset[str], float]]:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", ["plain", "rows", "groups", "ties"])
 @pytest.mark.parametrize("asked", [{"pool_size": 6}, {"pool_gap": 0.03}, {"pool_gap": 0.05, "pool_size": 9}])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
