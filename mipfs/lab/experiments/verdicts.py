@@ -102,9 +102,9 @@ def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
     return Part(said, larger(found), told(found, scale))
 
 
-def lower(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
-    """That the first is less, as errors should be."""
-    return Part(said, larger(_turned(found)), told(found, scale, less_is_better=True))
+def lower(said: str, found: Pairs, scale: tuple[float, str] = POINTS, *, less_is_better: bool = True) -> Part:
+    """That the first is less, as errors should be; what is counted as better says `less_is_better`."""
+    return Part(said, larger(_turned(found)), told(found, scale, less_is_better=less_is_better))
 
 
 def no_worse(said: str, found: Pairs, *, less_is_better: bool = False) -> Part:
