@@ -226,7 +226,6 @@ def test_a_session_is_live_and_its_state_is_not() -> None:
         CASES["gbd, structural"],
         CASES["conic"],
         CASES["branch, growing"],
-        CASES["branch, list"],
     ):
         other = mipfs.start(make(**kind), driver, **options)
         other.step()
