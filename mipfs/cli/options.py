@@ -158,12 +158,13 @@ def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> l
 def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
     """The keyword arguments of `mipfs.Problem` that ``-p`` gives; a measure brings its loss along."""
     from mipfs.formulation import ALIASES, twice
+    from mipfs.plumbing.declared import shown_name
 
     params: dict[str, Any] = {}
     for key, value in parse_params(given).items():
         name = ALIASES.get(key, key)
         if name not in PARAMETERS:
-            known = ", ".join("lambda" if one == "lam" else one for one in PARAMETERS)
+            known = ", ".join(shown_name(one) for one in PARAMETERS)
             raise UsageError(f"{command} has no parameter {key!r}; it takes {known}")
         if name in params:
             raise UsageError(twice(name))

@@ -104,6 +104,7 @@ def path(
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
+    from mipfs.plumbing.declared import shown_name
     from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
 
@@ -112,7 +113,7 @@ def path(
     params = problem_parameters(param or (), "path")
     recipe = recipe_options(drop, use, impute, types, words)
     for name in params.keys() & (axes.keys() | single.keys()):
-        shown = "lambda" if name == "lam" else name
+        shown = shown_name(name)
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     params |= single
     inputs = (data_file, subject_to, rows, *files_of(module))
@@ -162,7 +163,9 @@ def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tu
 
 def _walkable(axes: dict[str, Any], rows: str | None) -> bool:
     """Whether a path can go over these."""
-    return axes.keys() == {"M", "C"} if len(axes) == 2 and rows is None else len(axes) + (rows is not None) == 1
+    if rows is not None:
+        return not axes
+    return len(axes) == 1 or axes.keys() == {"M", "C"}
 
 
 def _checkpoint(file: str | None) -> Any:

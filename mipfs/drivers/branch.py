@@ -24,7 +24,7 @@ from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.anchors import Anchors
-from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
+from mipfs.drivers.earlier import Arrays, Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.executor import Executor, Exploration
 from mipfs.drivers.pacing import Search
 from mipfs.drivers.shelf import published
@@ -223,7 +223,7 @@ def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tr
         tree_state.restored(tree, arrays)
         return tree
 
-    evaluated, arrays = tree_state.listed(own(run.resume.arrays))
+    evaluated, arrays = apart(own(run.resume.arrays), tree_state.LISTED)
     if evaluated:
         supports.take_up(evaluated)
     tree_state.check_kept(arrays, run.options.certificate)
@@ -231,8 +231,8 @@ def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tr
     tree = of(arrays)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
-    was_listing = bool(evaluated)  # elsewhere leaves are done whose supports nobody kept
-    if is_asked_for_more(tree.cutoff, tree.closed_at) or (run.wants_all and not was_listing):
+    lacks_supports = run.wants_all and not evaluated  # those of leaves that are done, which nobody kept
+    if is_asked_for_more(tree.cutoff, tree.closed_at) or lacks_supports:
         return None, better(earlier, Earlier(bound, tree.finish(), arrays))
     return tree, earlier
 

@@ -19,7 +19,7 @@ from mipfs.proof import saved as proofs
 Arrays = dict[str, npt.NDArray[Any]]
 
 LISTED = "listed_"
-"""What names of arrays begin with that are of a list of near-optimal supports."""
+"""What names of arrays begin with that are of the supports a run evaluated for its list."""
 TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
 
 
@@ -50,20 +50,14 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
         "tree_lost": np.array(tree.lost),
         "tree_kept": np.array(tree.run.options.certificate),
     }
-    listed = tree.supports.arrays() if tree.run.wants_all else {}
+    evaluated = tree.supports.arrays() if tree.run.wants_all else {}
     return (
         kept
         | tree.waiting.arrays(taken)
         | proofs.saved(tree.proof)
-        | {f"{LISTED}{name}": array for name, array in listed.items()}
+        | {f"{LISTED}{name}": array for name, array in evaluated.items()}
         | ({} if earlier is None else earlier.kept)
     )
-
-
-def listed(arrays: Arrays) -> tuple[Arrays, Arrays]:
-    """The supports that a run evaluated for its list, as they are kept, and the rest of its state."""
-    evaluated = {name.removeprefix(LISTED): array for name, array in arrays.items() if name.startswith(LISTED)}
-    return evaluated, {name: array for name, array in arrays.items() if not name.startswith(LISTED)}
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:

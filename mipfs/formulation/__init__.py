@@ -21,7 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing import user_file
-from mipfs.plumbing.declared import arguments_of
+from mipfs.plumbing.declared import arguments_of, shown_name
 from mipfs.plumbing.registry import meant
 from mipfs.problem import Problem
 
@@ -309,14 +309,13 @@ class Loaded:
             if name not in (*known, *self._driver_options) and not takes_any:
                 takes = f"it takes {', '.join(self.parameters) or 'none'}"
                 hint = meant(given, self.parameters, "")
-                shown = "lambda" if given == "lam" else given
-                raise UsageError(f"{self.name} has no parameter {shown!r}; {f'{hint} {takes}'.strip()}")
+                raise UsageError(f"{self.name} has no parameter {shown_name(given)!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
                 raise UsageError(f"{self.name}: {twice(name)}")
             arguments[name] = value
         for name, parameter in known.items():
             if parameter.default is parameter.empty and name not in arguments:
-                shown = "lambda" if name == "lam" else name
+                shown = shown_name(name)
                 raise UsageError(f"{self.name} needs a value for {shown}: -p {shown}=...")
         return arguments_of(self.build, arguments)
 
