@@ -40,8 +40,10 @@ HONEST = (
     "of Tan 2014 were given six draws in place of three, which the rule needs. What was measured since was picked by "
     "hand within a limit of time: cheap units, and those of claims that were open or rested on few units. A verdict of "
     "a claim whose units are not all measured may therefore be luckier than its 5%. Levels that no paper names, such "
-    "as what counts as mild or as much slower, are ours. Splits of one set overlap: an interval over splits says "
-    "little of other sets."
+    "as what counts as mild or as much slower, are ours. Units are not always independent: splits of one set share "
+    "rows, and the classes of one collection share documents, so that p-values over them are too small and say little "
+    "of other sets. Where there is no difference, one part in twenty is confirmed or refuted by chance: nothing "
+    "corrects for the number of parts."
 )
 LEFT = (
     "The last column supposes that a unit that is left costs what one of its study did on average; those that are left "
