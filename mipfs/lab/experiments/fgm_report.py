@@ -115,7 +115,12 @@ def _splits(rows: Sequence[Row]) -> Block:
                     cells += [_their_size(data, method, number), shown(mean(these, "seconds"), "{:.2f}")]
                     lines.append([*cells, _printed(PAPER_SECONDS, data, method, number)])
     head = ["data", "B", "method", "splits", "accuracy in %", "paper", "features", "paper", "CPU s", "paper, s"]
-    return Table(head, lines, "Paper: Tables 3, 2 (made a number of features) and 4, of 2010", left=3)
+    return Table(
+        head,
+        lines,
+        "Paper: Tables 3, 2 (as a number of features) and 4; RFE's CPU s at the least B are those of all B",
+        left=3,
+    )
 
 
 def _printed(figures: Mapping[str, Mapping[str, Sequence[str]]], data: str, method: str, number: int) -> str:
