@@ -26,7 +26,7 @@ from mipfs.lab.experiments.tables import (
     values,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import higher, judged, lower
+from mipfs.lab.experiments.verdicts import higher, judged, lower, spread
 from mipfs.lab.studies.stability import Stability, stability
 from mipfs.report.blocks import Block, Table
 from mipfs.report.charts import Bar, Bars
@@ -98,7 +98,11 @@ def _totals(rows: Sequence[Row]) -> Block:
             against = _set_means(rows, "exact", method, "error")
             lines.append(cells + ([DASH] * 3 if method == "exact" else standing(against)))
     head = ["method", "error", "F1", "size", "s of the last fit", "s with the choice", *STANDING]
-    return Table(head, lines, "Means over all folds")
+    title = (
+        "Means over all folds of each method (abess lacks some sets, so that its means are those of others; the last "
+        "three columns are of the sets that both have)"
+    )
+    return Table(head, lines, title)
 
 
 def _sizes(rows: Sequence[Row]) -> Block:
@@ -164,9 +168,9 @@ def _picture(rows: Sequence[Row]) -> Block:
     for method in METHODS[1:-1]:
         found = _set_means(rows, "exact", method, "error")
         points = 100 * difference(found)
-        text = f"{points:+.2f} points over {len(found)} sets" if found else DASH
+        text = spread(found, (100.0, ""))
         bars.append(Bar(method, points if found else None, text))
-    note = "Below 0 the exact support has the smaller test error."
+    note = "In points; below 0 the exact support has the smaller test error; in brackets the 95% interval over sets."
     return Bars("Test error of exact less the method's at the same M and C", bars, is_signed=True, note=note)
 
 
@@ -195,9 +199,11 @@ def _bought(own: Sequence[Row]) -> Claim:
     best = max(rivals, key=lambda m: difference(errors[m]))
     other = max(rivals, key=lambda m: mean_[m])
     both = [(one.index, steady[other][data].index) for data, one in steady["exact"].items() if data in steady[other]]
-    said = "Exactness pays in test error or in stability where M and C are chosen by cross-validation (ours)"
+    said = "Exactness pays in test error, and in stability, where M and C are chosen by cross-validation (ours)"
     parts = [
         lower(f"mean test error of a set less that of the best of {len(rivals)} others, {best}", errors[best]),
         higher(f"stability less that of the steadiest, {other}", both, (1.0, "")),
     ]
-    return judged(said, parts, f"mean stability: {', '.join(f'{m} {mean_[m]:.2f}' for m in steady)}")
+    return judged(
+        said, parts, f"mean stability of the sets that each has: {', '.join(f'{m} {mean_[m]:.2f}' for m in steady)}"
+    )

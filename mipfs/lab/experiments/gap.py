@@ -15,6 +15,7 @@ from mipfs.lab.experiments.fits import solved
 from mipfs.lab.experiments.study import Claim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     DASH,
+    WHISKERS,
     across,
     average,
     count,
@@ -111,7 +112,8 @@ def report(rows: Sequence[Row]) -> list[Block]:
             continue
         blocks += [Heading(f"{loss}: {whose}"), _rungs(some), _by_set(some)]
         drawn = [{**row, "C": f"C = {row['C']:g}", "gap": 100 * row["gap"]} for row in boolean]
-        blocks.append(curves(gap_title(loss), drawn, "M", "gap", "C", labels=("M", "gap in %")))
+        note = f"Mean over sets; where an optimum is not proven, the least that its gap can be. {WHISKERS}"
+        blocks.append(curves(gap_title(loss), drawn, "M", "gap", "C", labels=("M", "gap in %"), note=note))
     return blocks
 
 
@@ -170,7 +172,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         f"{len(gaps)} cells: median gap {percent(float(np.median(gaps)), 1)}, largest {percent(max(gaps), 1)}, below "
         f"1% in {small} of them; with the hinge and an intercept median {percent(float(np.median(hinge)), 1)}"
     )
-    said = "The convex relaxation of the 0-1 problem is mild (Tan 2010, section 2.1); its gap is hard to measure"
+    said = (
+        "The convex relaxation of the 0-1 problem is mild (Tan 2010, section 2.1); its gap is very hard to measure "
+        "(Tan 2014, Remark 1)"
+    )
     return [judged(said, [part], details, gap_title("squared-hinge"))]
 
 

@@ -273,8 +273,9 @@ def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
     points = {s: 100 * difference(pairs(of(rows, share=s), "exact", method, "error", CELL)) for s in SHARES}
     gaps = [f"{percent(share, 0)}: {value:+.1f}" for share, value in points.items()]
     details = (
-        f"points by budget, as a share of the whole price, {', '.join(gaps)}; its objective is "
-        f"{percent(mean(theirs, 'excess'), 1)} above on average; {percent(mean(exact, 'proven'), 0)} are proven"
+        f"points by budget, as a share of the whole price, {', '.join(gaps)}; the training "
+        f"objective of {method} is {percent(mean(theirs, 'excess'), 1)} above that of exact on average; "
+        f"{percent(mean(exact, 'proven'), 0)} of the exact choices are proven"
     )
     part = lower(f"mean test error of exact less that of {method}, by set, over budgets", by_set(rows, method))
     return judged(said, [part], details)

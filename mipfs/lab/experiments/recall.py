@@ -30,7 +30,7 @@ NAME = "recall-at-k"
 ENOUGH = 5
 """Classes from which on the claim is judged."""
 TITLE = "Recall among 2P documents less that of all features"
-PAPER = "in the paper SVM^perf has 93.08% on all 62,061 features, the method 91.21% on 1,186"
+PAPER = "in the paper SVM^perf has 93.08% on all 62,061 features, the method 91.21% on 1,186: 1.87 points less"
 
 DESIGN = (
     "Recall among the first 2P documents, where P is the number of documents of the class, on the task of the study "
@@ -187,17 +187,22 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             found = _less_all(loose, "relaxed", M)
             used = np.mean([row["size"] for row in mine.values()])
             every = np.mean([whole[k]["size"] for k in mine])
-            part = no_worse(f"M = {M}, {used:.0f} of {every:,.0f} features used, is no worse than all", found)
+            part = no_worse(
+                f"M = {M}, {used:,.0f} of {every:,.0f} features used, is no worse than all, by class", found
+            )
             (few if part.verdict == OPEN else parts).append(part)
             by.append(f"M = {M} {percent(mean(list(mine.values()), 'training'), 0)}")
     trained = percent(mean(list(whole.values()), "training"), 0)
     details = (
-        f"the relaxation's predictor by class; SVM^perf reaches {100 * _mean(whole):.1f}% on all features; recall in "
+        f"the relaxation's own predictor; SVM^perf reaches {100 * _mean(whole):.1f}% on all features; recall in "
         f"training: all {trained}, {', '.join(by)}; {_of_gap(rows)}; {PAPER}"
     )
     if parts and few:
         details = "; ".join([f"{part.said}: {part.figures} ({part.verdict})" for part in few] + [details])
-    said = "Few features do for recall among 2P documents what all do (Mao 2013, Table 2, News20)"
+    said = (
+        "A small number of features is enough for a comparable measure (Mao 2013, section 8.5), for recall among 2P "
+        "documents as well: 91.21 against 93.08 on News20"
+    )
     return [judged(said, parts or few, details, TITLE)]
 
 

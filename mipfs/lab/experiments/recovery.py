@@ -135,7 +135,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     key = ("flips", "n", "seed", "C")
     parts = []
     for other, name in (("fgm", "FGM"), ("rfe", "RFE")):
-        words = f"share of the cells that exact recovers less {name}'s, by draw"
+        words = f"share of the n, C and levels of noise at which exact finds them, less {name}'s, by draw"
         parts.append(higher(words, averaged(rows, "exact", other, "recovered", key, ("seed",))))
     share = {m: percent(mean(of(rows, method=m), "recovered"), 0) for m in METHODS}
     best: dict[str, list[Row]] = {m: [] for m in METHODS}
@@ -145,8 +145,8 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             best[m] += [row for row in some if row["method"] == m and row["C"] == _best(some, m, row["n"])]
     at_best = ", ".join(f"{m} {percent(mean(best[m], 'recovered'), 0)}" for m in METHODS)
     details = (
-        f"of all cells {', '.join(f'{m} {share[m]}' for m in METHODS)}; at the best C for each n {at_best} (the exact "
-        "objective has the hinge, FGM's the squared hinge)"
+        f"of all of these {', '.join(f'{m} {share[m]}' for m in METHODS)}; at the best C for each n {at_best} "
+        "(the exact objective has the hinge, FGM's the squared hinge)"
     )
     said = "The exact support recovers planted features from fewer samples than FGM's or RFE's (ours)"
     return [judged(said, parts, details)]

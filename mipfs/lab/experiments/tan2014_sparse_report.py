@@ -23,7 +23,7 @@ from mipfs.lab.experiments.tables import (
     tabulated,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above, below, higher, judged, lower, no_worse
+from mipfs.lab.experiments.verdicts import above, as_ratio, below, higher, judged, lower, no_worse
 from mipfs.report.blocks import Block
 
 CELL = ("part", "data", "density", "n", "B", "seed")
@@ -144,11 +144,14 @@ def _thin_seconds(rows: Sequence[Row]) -> Claim:
         for density, found in sorted(at.items())
     ]
     parts = [
-        below("log2 of the ratio of CPU seconds, ℓ1-SVM over FGM, three thinner densities", ratios[0], 1.0, "{:.2g}"),
-        above("three denser ones", ratios[1], float(np.log2(MUCH)), "{:.2g}"),
+        below("CPU seconds of the ℓ1-SVM over FGM's, draws of the three thinner densities", ratios[0], 1.0, as_ratio),
+        above("of the three denser ones", ratios[1], float(np.log2(MUCH)), as_ratio),
     ]
     said = "The ℓ1-SVM is as fast as FGM on thin data and much slower on dense ones (Tan 2014, Figure 7)"
-    details = f"as fast: at most twice the seconds; much slower: at least {MUCH:g} times; median ratio by density"
+    details = (
+        f"as fast: at most twice the seconds; much slower: at least {MUCH:g} times; means of ratios are geometric; "
+        "median ratio by density"
+    )
     return judged(said, parts, f"{details} {', '.join(by)}")
 
 
@@ -167,7 +170,8 @@ def _by_set(rows: Sequence[Row], one: str, other: str) -> str:
 def _superior(rows: Sequence[Row]) -> Claim:
     parts, by = [], []
     for loss, mine, theirs, _ in LOSSES:
-        parts.append(no_worse(f"{loss}: FGM is no worse than ℓ1, mean over B", _on_splits(rows, mine, theirs)))
+        words = f"{loss}: accuracy of FGM, no worse than that of ℓ1 by split, mean over B"
+        parts.append(no_worse(words, _on_splits(rows, mine, theirs)))
         by.append(f"{loss}: {_by_set(rows, mine, theirs)}")
     said = "On texts FGM is superior or comparable to ℓ1 methods with as many features (Tan 2014, Figure 8)"
     return judged(said, parts, f"accuracy of FGM less that of ℓ1 by set, points: {'; '.join(by)}", text_title(SHOWN))
@@ -175,7 +179,9 @@ def _superior(rows: Sequence[Row]) -> Claim:
 
 def _biased(rows: Sequence[Row]) -> Claim:
     parts = [
-        higher("the refitted ℓ1-SVM less its own weights", _on_splits(rows, "l1 unbias", "l1")),
+        higher(
+            "accuracy of the ℓ1-SVM refitted less its own, by split, mean over B", _on_splits(rows, "l1 unbias", "l1")
+        ),
         no_worse("FGM is no worse than refitted", _on_splits(rows, "fgm", "fgm unbias")),
         no_worse("FGM is no worse than the refitted ℓ1-SVM", _on_splits(rows, "fgm", "l1 unbias")),
     ]
@@ -197,7 +203,7 @@ def _whole(rows: Sequence[Row]) -> Claim:
             found.append((mean(whole, "accuracy"), mean(mine, "accuracy")))
             sizes.setdefault(data, []).append(mean(mine, "size"))
     features = ", ".join(f"{data} {float(np.mean(size)):.0f}" for data, size in sizes.items())
-    said = "All features are a bit more accurate than a selection of some hundred (Tan 2014, section 6.3)"
+    said = "All features are a bit more accurate than a selection of up to 300 (Tan 2014, section 6.3)"
     part = higher("accuracy of all features less that of FGM with the largest B, by split", found)
     return judged(said, [part], f"features of that selection: {features}")
 
@@ -216,8 +222,12 @@ def _narrowed(rows: Sequence[Row]) -> Claim:
         leads = [f"{n} rows {100 * difference(pairs(at[n,], *SIDES, CELL)):+.2f}" for n in (few, many)]
         by.append(f"{data} {', '.join(leads)}")
     parts = [
-        lower("size of FGM's lead over ℓ1 at the most rows less that at the fewest, by draw", narrowed),
-        higher("accuracy of FGM less that of all features, mean over the numbers of rows", whole),
+        lower(
+            "gap between the accuracies of FGM and ℓ1, at the most rows less that at the fewest, by draw",
+            narrowed,
+            words=("narrower", "wider"),
+        ),
+        higher("accuracy of FGM less that of all features, by draw, mean over the numbers of rows", whole),
     ]
-    said = "FGM's lead over ℓ1 narrows with more rows, and selection beats all features (Tan 2014, Figure 11, kddb)"
+    said = "FGM and ℓ1 draw closer with more rows, and selection beats all features (Tan 2014, Figure 11, kddb)"
     return judged(said, parts, f"FGM less ℓ1, points: {'; '.join(by)}")

@@ -1,7 +1,7 @@
 """How a verdict is reached: one rule for every claim of every study.
 
-A claim is split into parts, each of which says that one number is larger than another on every independent unit
-(problem, split, draw, class or set). A part is confirmed where the sign test and Student's interval of the mean
+A claim is split into parts, each of which says that one number is larger than another on every unit (problem, split,
+draw, class or set). A part is confirmed where the sign test and Student's interval of the mean
 difference, both at 5%, agree that it holds; refuted where they agree on the opposite; not shown where they do not
 agree; open where there are fewer pairs than the sign test needs.
 """
@@ -9,7 +9,7 @@ agree; open where there are fewer pairs than the sign test needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mipfs.lab.experiments.study import Claim
@@ -24,21 +24,26 @@ MARGIN = 0.01
 CONFIRMED, REFINED, REFUTED, NOT_SHOWN, OPEN = "confirmed", "refined", "refuted", "not shown", "open"
 NOTHING = "nothing measured"
 RULE = (
-    "How a verdict is reached: a claim is split into parts, and each part compares two numbers on every independent "
-    "unit, which is a problem, split, draw, class or set (several B or C on one draw are averaged first). A part is "
-    "confirmed where the sign test at 5% and the 95% interval of the mean difference (Student's t, in brackets) agree "
-    "that it holds, refuted where they agree on the opposite, not shown where they do not agree on either, and open "
-    f'with fewer than {LEAST} pairs, for which the sign test cannot reach 5%. "No worse" means worse by less than '
-    "one percentage point, by the same two tests moved by a point. That something occurs is settled by one proven "
-    "instance. The first part of a claim is what it mainly says: a claim is confirmed where all of its parts are, "
-    "refined where the first one is and another is not, and otherwise has the verdict of its first part."
+    "How a verdict is reached: a claim is split into parts, and each part compares two numbers on every unit, which is "
+    "a problem, split, draw, class or set (whatever varies on one draw of the data, such as B or C, is averaged "
+    "first). A part is confirmed where the sign test at 5% and the 95% interval of the mean difference (Student's t, "
+    "in brackets) agree that it holds, refuted where they agree on the opposite, not shown where they do not agree on "
+    f'either, and open with fewer than {LEAST} pairs, for which the sign test cannot reach 5%. "No worse" means worse '
+    "by less than one percentage point, by the same two tests moved by a point; the mean that is printed is not moved. "
+    "That something occurs is settled by one proven instance. The first part of a claim is what it mainly says: a "
+    "claim is confirmed where all of its parts are, refined where the first one is and another is not, and otherwise "
+    "has the verdict of its first part."
 )
 SHORT = (
-    "A verdict follows the rule that the index of the studies states, one for all claims: on independent units, the "
-    "sign test at 5% and the 95% interval of the mean difference (Student's t, in brackets) must agree."
+    "A verdict follows the rule that the index of the studies states, one for all claims: over the units (problems, "
+    "splits, draws, classes or sets), the sign test at 5% and the 95% interval of the mean difference (Student's t, in "
+    "brackets) must agree."
 )
 
 Pairs = Sequence[tuple[float, float]]
+Form = str | Callable[[float], str]
+"""How a number is written: a format, or a function."""
+BETTER = ("better", "worse")
 
 
 @dataclass(frozen=True)
@@ -89,12 +94,18 @@ def spread(found: Pairs, scale: tuple[float, str] = POINTS) -> str:
     return interval(found, scale) if found else NOTHING
 
 
-def told(found: Pairs, scale: tuple[float, str] = POINTS, *, less_is_better: bool = False) -> str:
+def told(
+    found: Pairs,
+    scale: tuple[float, str] = POINTS,
+    *,
+    less_is_better: bool = False,
+    words: tuple[str, str] = BETTER,
+) -> str:
     """Counts, the sign test and the mean difference of pairs, the first less the second."""
     less, more, equal = compared(found)
     better, worse = (less, more) if less_is_better else (more, less)
     ties = f", {equal} equal" if equal else ""
-    return f"{better} better, {worse} worse{ties} (p = {sign_test(less, more):.2g}), {spread(found, scale)}"
+    return f"{better} {words[0]}, {worse} {words[1]}{ties} (p = {sign_test(less, more):.2g}), {spread(found, scale)}"
 
 
 def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
@@ -102,9 +113,16 @@ def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
     return Part(said, larger(found), told(found, scale))
 
 
-def lower(said: str, found: Pairs, scale: tuple[float, str] = POINTS, *, less_is_better: bool = True) -> Part:
+def lower(
+    said: str,
+    found: Pairs,
+    scale: tuple[float, str] = POINTS,
+    *,
+    less_is_better: bool = True,
+    words: tuple[str, str] = BETTER,
+) -> Part:
     """That the first is less, as errors should be; what is counted as better says `less_is_better`."""
-    return Part(said, larger(_turned(found)), told(found, scale, less_is_better=less_is_better))
+    return Part(said, larger(_turned(found)), told(found, scale, less_is_better=less_is_better, words=words))
 
 
 def no_worse(said: str, found: Pairs, *, less_is_better: bool = False) -> Part:
@@ -122,26 +140,32 @@ def occurs(said: str, count: int, total: int) -> Part:
     return Part(said, CONFIRMED if count else REFUTED, f"{count} of {total} steps")
 
 
-def above(said: str, values: Sequence[float], level: float, form: str = "{:.0%}") -> Part:
+def above(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> Part:
     """That values lie above a level."""
     return Part(said, larger([(value, level) for value in values]), _level(values, level, form, "above"))
 
 
-def below(said: str, values: Sequence[float], level: float, form: str = "{:.0%}") -> Part:
+def below(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> Part:
     """That values lie below a level."""
     return Part(said, larger([(level, value) for value in values]), _level(values, level, form, "below"))
 
 
-def _level(values: Sequence[float], level: float, form: str, word: str) -> str:
+def as_ratio(power: float) -> str:
+    """A power of two, as ratios are averaged and compared: by their logarithms."""
+    return f"{2.0**power:.2g}"
+
+
+def _level(values: Sequence[float], level: float, form: Form, word: str) -> str:
+    said = form.format if isinstance(form, str) else form
     less, more, _ = compared([(value, level) for value in values])
     count = more if word == "above" else less
     if not values:
         return NOTHING
     low, high = bounds([(value, 0.0) for value in values])
-    mean = form.format(difference([(value, 0.0) for value in values]))
-    inside = f" [{form.format(low)}, {form.format(high)}]" if math.isfinite(low) else ""
+    mean = said(difference([(value, 0.0) for value in values]))
+    inside = f" [{said(low)}, {said(high)}]" if math.isfinite(low) else ""
     p_value = sign_test(less, more)
-    return f"{count} of {len(values)} {word} {form.format(level)} (p = {p_value:.2g}), mean {mean}{inside}"
+    return f"{count} of {len(values)} {word} {said(level)} (p = {p_value:.2g}), mean {mean}{inside}"
 
 
 def judged(said: str, parts: Sequence[Part], details: str = "", figure: str = "") -> Claim:
