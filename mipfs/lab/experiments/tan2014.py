@@ -265,7 +265,7 @@ def _one_norm(name: str, seed: int) -> list[Row]:
 STUDY = Study(
     "tan-2014",
     "Tan 2014: bias, products and groups",
-    "Tan 2014, sections 6.2, 6.4 and 7, Figures 1 to 6 and 13 to 18",
+    "Tan 2014, sections 6.2, 6.4 and 7, Figures 2 to 6 and 13 to 18",
     DESIGN,
     units,
     measure,
