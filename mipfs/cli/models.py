@@ -17,7 +17,7 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     if json != "-" and not quiet:
         _show(formulations, "Formulations")
         _show(carried, "Drivers")
-        _show(atoms, "Atoms (-p atoms=NAME of fsp-m, fsp-lambda, fgm and boolean)")
+        _show(atoms, "Atoms (-p atoms=NAME of fsp-m, fsp-lambda, fgm, boolean and structural)")
     return 0
 
 

@@ -62,10 +62,13 @@ def problem(
     C: float = 1.0,
     loss: str = "squared-hinge",
     bias: bool = False,
+    margin: str = "unit",
     class_weight: ClassWeight | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="reduced-mkl", class_weight=class_weight)
+    return Problem(
+        data, loss=loss, bias=bias, M=M, C=C, margin=margin, formulation="reduced-mkl", class_weight=class_weight
+    )
 
 
 def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
@@ -211,6 +214,7 @@ def build(
     C: float = 1.0,
     loss: str = "squared-hinge",
     bias: bool = False,
+    margin: str = "unit",
     form: Literal["dual", "primal"] = "dual",
     class_weight: ClassWeight | None = None,
 ) -> Formulation:
@@ -229,6 +233,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    margin : {"unit", "rho"}
+        "rho": the free margin of Tan 2010, (1), for the squared hinge.
     form : {"dual", "primal"}
     class_weight : mapping of label to float > 0, "balanced" or None, optional
         Weights of the classes, as in `mipfs.Problem`.
@@ -236,7 +242,8 @@ def build(
     Returns
     -------
     Formulation
-        With ``alpha`` and ``mu`` in both forms, ``theta`` in the dual, ``w_t``, ``w``, ``b`` and ``xi`` in the primal.
+        With ``alpha`` and ``mu`` in both forms, ``theta`` in the dual, ``w_t``, ``w``, ``b`` and ``xi`` in the primal;
+        with ``margin="rho"`` also ``rho``.
 
     Raises
     ------
@@ -245,4 +252,5 @@ def build(
 
     Source: Tan 2014, (31) and (35); Tan 2010, (6).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, class_weight=class_weight), pool, form)
+    made = problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin, class_weight=class_weight)
+    return declare(made, pool, form)

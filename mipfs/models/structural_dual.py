@@ -52,10 +52,20 @@ def problem(
     beta: float | None = None,
     k: int | None = None,
     bias: bool = True,
+    atoms: Any = None,
 ) -> Problem:
-    """The `Problem`, which can be of any size; parameters as in `build`."""
+    """The `Problem`, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     return Problem(
-        data, loss="structural", bias=bias, M=M, C=C, measure=measure, beta=beta, k=k, formulation="structural"
+        data,
+        loss="structural",
+        bias=bias,
+        M=M,
+        C=C,
+        measure=measure,
+        beta=beta,
+        k=k,
+        atoms=atoms,
+        formulation="structural",
     )
 
 

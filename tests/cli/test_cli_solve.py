@@ -16,6 +16,7 @@ import mipfs
 from mipfs import drivers
 from mipfs.drivers import gbd
 from mipfs.drivers.gbd import Options
+from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.models import structural_dual
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
@@ -251,6 +252,37 @@ def test_a_relaxation_says_how_far_its_own_sides_are_apart(cli: Cli, small: Path
     line = next(line for line in outcome.out.splitlines() if line.startswith("relaxation"))
     assert f"{result.relaxed['lower']:.8g} to {result.relaxed['upper']:.8g}" in line
     assert "the gap is closed" not in outcome.out or result.status.name == "OPTIMAL"
+
+
+def test_groups_are_selected_for_a_measure(cli: Cli, tmp_path: Path) -> None:
+    """The best group of the .toml by `branch`, with a certificate, is the better of the two structural SVMs."""
+    r = np.random.default_rng(1)
+    X = r.standard_normal((12, 4))
+    y = np.where(X[:, 0] + X[:, 1] > 0.5, 1, 0)
+    data = tmp_path / "grouped.csv"
+    rows = [",".join([str(label), *map(repr, row)]) for label, row in zip(y, X.tolist(), strict=True)]
+    data.write_text("\n".join(["label,a,b,c,d", *rows]), encoding="utf-8")
+    data.with_suffix(".toml").write_text('[groups]\none = ["a", "c"]\ntwo = ["b", "d"]\n', encoding="utf-8")
+    out = tmp_path / "grouped.json"
+    asked = ["-p", "measure=f1", "-p", "atoms=groups", "-p", "M=1", "-p", "C=30", "-p", "bias=false"]
+    assert cli("solve", "structural", data, *asked, "--driver", "branch", "--quiet", "--json", out).code == 0
+    document = strict(out.read_text())
+    alone = {
+        g: structural_svm(mipfs.read(data), "f1", 30.0, ids).objective for g, ids in (("one", [0, 2]), ("two", [1, 3]))
+    }
+    assert document["status"] == "OPTIMAL"
+    assert document["selected"] == [min(alone, key=lambda name: alone[name])]
+    assert document["objective"] == pytest.approx(min(alone.values()), rel=1e-3)
+    assert cli("verify", out, data).code == 0
+
+
+def test_a_pool_has_the_free_margin_too(cli: Cli, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rho.json"
+    pool = f"pool={';'.join(mipfs.read(small).feature_names[:2])}"
+    assert cli("solve", "reduced-mkl", small, "-p", pool, "-p", "margin=rho", "--quiet", "--json", out).code == 0
+    document = strict(out.read_text())
+    assert document["params"]["margin"] == "rho"
+    assert document["objective"] < 0.0
 
 
 def test_a_branching_rule_is_chosen_by_name_and_kept(cli: Cli, tmp_path: Path) -> None:

@@ -108,6 +108,6 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert main([*solve, *extra]) == 2
         assert said in capsys.readouterr().err
     assert main(["solve", "nmmkl", str(path), "-p", "atoms=splines", "--quiet"]) == 2
-    assert "atoms= is a parameter of fsp-m, fsp-lambda, fgm, boolean" in capsys.readouterr().err
+    assert "atoms= is a parameter of fsp-m, fsp-lambda, fgm, boolean, structural" in capsys.readouterr().err
     assert main(["models"]) == 0
     assert "additive-hik" in capsys.readouterr().out

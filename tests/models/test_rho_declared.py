@@ -66,6 +66,8 @@ def test_the_dual_over_a_pool_is_that_of_the_paper() -> None:
     paper = cp.Problem(cp.Maximize(-theta), [*parts, cp.sum(alpha) == 1]).solve(solver=cp.CLARABEL)
     declared = reduced_mkl.declare(problem, pool)
     assert value(declared) == pytest.approx(paper, rel=1e-6)
+    by_name = models.reduced_mkl(data, pool=pool, M=3, C=problem.C, margin="rho", form="primal")
+    assert value(by_name) == pytest.approx(paper, rel=1e-6)
     result = mipfs.solve(declared)
     assert result.driver == "conic"
     assert result.bound <= result.objective < 0

@@ -146,9 +146,7 @@ def test_groups_are_declared_too() -> None:
     """(16) of two groups that share a column, against the same program over columns that stand twice."""
     data = draw(4, 8, 4)
     groups = Groups(data, {"a": ["x1", "x2"], "b": ["x2", "x3"], "c": ["x4"]})
-    problem = Problem(
-        data, loss="structural", measure="f1", M=1, C=9.0, bias=False, atoms=groups, formulation="structural"
-    )
+    problem = structural_dual.problem(data, measure="f1", M=1, C=9.0, bias=False, atoms=groups)
     losses, V = labellings("f1", data.y)
     twice = data.X[:, [0, 1, 1, 2, 3]]
     pool = np.array([[1.0, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]])
