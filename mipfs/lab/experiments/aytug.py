@@ -40,17 +40,17 @@ GRID_TWO, DROP_TWO = (0.25, 4.0, 32.0), 0.05
 """On data set two: three of the paper's values of C; and the share of the features that RFE drops a round."""
 
 DESIGN = (
-    "Made data as in section 4: rows in the unit ball, labels by a hyperplane over M features, as many validation and "
-    f"test rows. M is given to every method but ONSVM, C is one of {len(GRID)} values from 1/4 to 32 (data set two: "
-    f"{len(GRID_TWO)} of them) with the least validation error, of equal ones the smallest. `exact` is branch and "
-    f"bound (gap 1e-4, at most {NODES_ONE} nodes, data set two {NODES_TWO}); `gbd-250` is Benders decomposition in one "
-    f"branch-and-cut tree, stopped after {CUTS} cuts, where the paper solves a MILP per cut by CPLEX; RFE is the hinge "
-    "SVM without its least weight, one feature at a time (data set two: a twentieth of them); FSV takes the λ that "
-    "leaves M features, with its own classifier; information gain ranks features one by one. Tables 4 and 5: ten "
-    "shared sets, some of which are among the paper's 25, standardised, in stratified parts of 60, 20 and 20 percent; "
-    f"M is the number of features of the best ONSVM, exact fits have at most {NODES_REAL} nodes; five splits, where "
-    "the paper has one. GINA and SYLVA cannot be had, GBD-λ is not run. Of Tables 2 to 5 the counts and means that "
-    "the paper repeats in its text stand beside ours, not the columns."
+    "Made data as in section 4: rows in the unit ball, labels by a hyperplane over M features, as many validation "
+    f"and test rows. M is given to every method but ONSVM, C is one of {len(GRID)} values from 1/4 to 32 (data set "
+    f"two: {len(GRID_TWO)} of them) with the least validation error, of equal ones the smallest. `exact` is branch "
+    f"and bound (gap 1e-4, at most {NODES_ONE} nodes, data set two {NODES_TWO}); `gbd-250` is Benders decomposition "
+    f"in one branch-and-cut tree, stopped after {CUTS} cuts, where the paper solves a MILP per cut by CPLEX; RFE is "
+    "the hinge SVM without its least weight, one feature at a time (data set two: a twentieth of them); FSV takes "
+    "the λ that leaves M features, with its own classifier; information gain ranks features one by one. Tables 4 and "
+    "5: ten shared sets, some of which are among the paper's 25, standardised, in stratified parts of 60, 20 and 20 "
+    f"percent; M is the number of features of the best ONSVM, exact fits have at most {NODES_REAL} nodes; five "
+    "splits, where the paper has one; six draws of data set two. GINA and SYLVA cannot be had, GBD-λ is not run. Of "
+    "Tables 2 to 5 the counts and means that the paper repeats in its text stand beside ours, not the columns."
 )
 
 

@@ -189,7 +189,7 @@ def _recovery(rows: Sequence[Row]) -> Claim:
     details = (
         f"{counts}, exact {exact}, up to {max(row['noise'] for row in rows)} noise features; accuracy of FGM-B "
         f"{percent(same)}, of the ideal features {percent(ideal)}; the numbers of the made problem are ours, chosen so "
-        "that FGM-B finds the pair; the five seeds of the paper's design are too few for the sign test"
+        "that FGM-B finds the pair"
     )
     said = "Only FGM-B finds the composite pair whatever the noise, RFE only with little of it (Tan 2010, Figure 2)"
     return judged(said, parts, details)
