@@ -37,7 +37,9 @@ def _made(data: Instance, value: float) -> Instance:
         raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
     block = data.block()
     if not block.is_stored:
-        raise UsageError("columns that are not in memory take no constant column as an intercept; give bias=False")
+        raise UsageError(
+            "columns that are not in memory take no constant column as an intercept; give bias=False (-p bias=false)"
+        )
     column = np.full((data.n_samples, 1), value)
     joined = sparse.csc_array(sparse.hstack([block.values, column])) if block.is_sparse else None
     names = [*data.feature_names, CONSTANT]

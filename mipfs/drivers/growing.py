@@ -173,10 +173,8 @@ def _check(run: Run) -> None:
     if not problem.atoms.is_held and problem.loss == "structural":
         raise UsageError(f"{problem.atoms.called} go with losses that are a sum over the samples; take another loss")
     if problem.is_one_master:
-        raise UsageError(
-            "active takes neither the structural loss nor whole extra variables; leave it out, or where atoms are made "
-            "take driver 'gbd'"
-        )
+        what, remedy = ("active", "leave it out") if options.active else ("a tree on such atoms", "take driver 'gbd'")
+        raise UsageError(f"{what} takes neither the structural loss nor whole extra variables; {remedy}")
     for name in ("pool", "validation", "pool_gap", "pool_size"):
         if getattr(options, name) is not None:
             raise UsageError(f"active and {name} do not go together; leave one of them out")

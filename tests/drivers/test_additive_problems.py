@@ -18,6 +18,8 @@ from mipfs import atoms
 from mipfs.atoms.additive import Additive
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.baselines.structural_svm import structural_svm
+from mipfs.models import structural_dual
 from tests.additive_cases import KINDS, dense, make
 
 Array = npt.NDArray[np.float64]
@@ -178,6 +180,27 @@ def test_forgeries_are_rejected(name: str, options: dict[str, Any]) -> None:
     assert not forged("selected", value=[*document["selected"], "x9"])
     other, _ = wavy(5)
     assert not check(document, arrays, other).accepted
+
+
+def test_a_measure_over_functions_is_the_structural_svm_on_their_map() -> None:
+    """Every function of a feature by the eigenvectors of its kernel min(x, z); the tree says who solves it."""
+    r = np.random.default_rng(0)
+    X = r.random((20, 3))
+    y = np.where(X[:, 0] + X[:, 1] + 0.3 * r.standard_normal(20) > 1.0, 1, -1)
+    data = Instance.from_arrays(X, y)
+    alone = {}
+    for j, name in enumerate(data.feature_names):
+        values, vectors = np.linalg.eigh(np.minimum.outer(X[:, j], X[:, j]))
+        mapped = Instance.from_arrays(vectors * np.sqrt(np.maximum(values, 0.0)), y)
+        alone[name] = structural_svm(mapped, "f1", 20.0, tol=1e-6).objective
+    made = atoms.make("additive-hik", data)
+    problem = structural_dual.problem(data, measure="f1", M=1, C=20.0, bias=False, atoms=made)
+    result = mipfs.solve(problem, "gbd")
+    assert result.status is mipfs.Status.OPTIMAL
+    assert list(result.selected) == [min(alone, key=lambda name: alone[name])]
+    assert result.objective == pytest.approx(min(alone.values()), rel=1e-5)
+    with pytest.raises(UsageError, match=r"takes neither the structural loss nor .*; take driver 'gbd'"):
+        mipfs.solve(problem, "branch")
 
 
 def test_feature_generation_makes_no_wide_dense_matrix() -> None:
