@@ -44,7 +44,7 @@ class GroupFGMClassifier(RelaxationClassifier):
         At most M groups (per class). A number above the number of groups stands for it, None for no limit.
     scaling : {"none", "norm"} or (G,) array-like >= 0, default "none"
         λ_g, by which the columns of a group are multiplied: 1, or 1/‖X_g‖ so that large groups are no cheaper.
-    C, T, loss, bias, margin, keep, debias, gap, time_limit, scale, class_weight
+    C, T, eps_c, eps_apg, loss, bias, margin, keep, debias, gap, time_limit, scale, class_weight
     rows, forced_in, forced_out, cost, budget
         As those of `FGMClassifier`; the last five are about groups, by name (``groups_``) or position.
 
@@ -79,6 +79,8 @@ class GroupFGMClassifier(RelaxationClassifier):
         M: int | None = 5,
         C: float = 1.0,
         T: int | None = None,
+        eps_c: float | None = None,
+        eps_apg: float | None = None,
         loss: str = "squared-hinge",
         bias: bool = True,
         margin: str = "unit",
@@ -130,7 +132,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         of any unit are equally dear.
     scale : {"none", "standard", "unit"}, default "none"
         How X is scaled before the functions are made.
-    C, T, loss, bias, margin, keep, debias, gap, time_limit, class_weight
+    C, T, eps_c, eps_apg, loss, bias, margin, keep, debias, gap, time_limit, class_weight
     rows, forced_in, forced_out, cost, budget
         As those of `FGMClassifier`.
 
@@ -165,6 +167,8 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         M: int | None = 5,
         C: float = 1.0,
         T: int | None = None,
+        eps_c: float | None = None,
+        eps_apg: float | None = None,
         loss: str = "squared-hinge",
         bias: bool = True,
         margin: str = "unit",
@@ -207,7 +211,7 @@ class PolynomialFGMClassifier(RelaxationClassifier):
     r : float >= 0, default 1
         0 leaves out single features and the constant.
     degree : {2, 3}, default 2
-    C, T, loss, bias, margin, gap, time_limit, class_weight
+    C, T, eps_c, eps_apg, loss, bias, margin, gap, time_limit, class_weight
         As those of `FGMClassifier`.
     keep : {"M", "all"}, default "M"
         "M": the best M monomials (FGM-B). "all": every one that the relaxation uses, at most T·M.
@@ -254,6 +258,8 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         degree: int = 2,
         C: float = 1.0,
         T: int | None = None,
+        eps_c: float | None = None,
+        eps_apg: float | None = None,
         loss: str = "squared-hinge",
         bias: bool = True,
         margin: str = "unit",

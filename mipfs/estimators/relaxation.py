@@ -19,8 +19,6 @@ class Relaxation(AtomSelector):
     """Base of the estimators that solve the convex relaxation by cutting planes (`mipfs.drivers.kelley`)."""
 
     debias: Any = None
-    eps_c: Any = None
-    eps_apg: Any = None
 
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         if self.keep not in KEEP:

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from mipfs import FGMClassifier, FGMSelector, FSPClassifier
+from mipfs import FGMClassifier, FGMSelector, FSPClassifier, GroupFGMClassifier
 
 Array = npt.NDArray[np.float64]
 RNG = np.random.default_rng(14)
@@ -61,6 +61,8 @@ def test_the_published_set_and_the_published_stops() -> None:
     whole = FGMClassifier(5, C=0.3, bias=False, T=50, gap=1e-8).fit(X, Y)
     early = FGMClassifier(5, C=0.3, bias=False, T=15, eps_c=1e-2, eps_apg=1e-4, gap=1e-8).fit(X, Y)
     assert early.n_iter_ < whole.n_iter_
+    alone = GroupFGMClassifier(M=5, C=0.3, bias=False, T=15, eps_c=1e-2, eps_apg=1e-4, gap=1e-8).fit(X, Y)
+    np.testing.assert_allclose(alone.coef_, early.coef_)  # every feature a group
     with pytest.raises(ValueError, match=r"eps_c = 2.0 must be a number in \[0, 1\)"):
         FGMClassifier(5, eps_c=2.0).fit(X, Y)
 
