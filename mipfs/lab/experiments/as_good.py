@@ -87,23 +87,9 @@ def report(rows: Sequence[Row]) -> list[Block]:
     blocks: list[Block] = [Heading("How many"), lists]
     drawn = [{**row, "C": f"C = {row['C']:g}"} for row in rows if row["complete"]]
     if drawn:
-        labels, note = (
-            ("M", "supports, median over sets"),
-            "Complete lists alone: those that were cut off are the long ones.",
-        )
-        blocks.append(
-            curves(
-                "Supports within 1 percent",
-                drawn,
-                "M",
-                "supports",
-                "C",
-                labels=labels,
-                spread=False,
-                of=_median,
-                note=note,
-            )
-        )
+        labels = ("M", "supports, median over sets")
+        title, note = "Supports within 1 percent", "Complete lists alone: those that were cut off are the long ones."
+        blocks.append(curves(title, drawn, "M", "supports", "C", labels=labels, spread=False, of=_median, note=note))
     many = [row for row in rows if row["complete"] and row["supports"] > 1]
     if many:
         errors = {"best of them": "least_error", "the optimum": "optimum_error", "worst of them": "largest_error"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Claim, Row
 from mipfs.lab.experiments.tables import (
@@ -22,7 +20,7 @@ from mipfs.lab.experiments.tables import (
     tabulated,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above, as_ratio, higher, judged, no_worse, spread, told
+from mipfs.lab.experiments.verdicts import above_ratio, higher, judged, no_worse, spread, told
 from mipfs.report.blocks import Block
 
 CELL = ("part", "kind", "p", "data", "B", "seed", "C")
@@ -35,8 +33,8 @@ COLUMNS = 1024
 """Of the made data, but for Figure 6's."""
 IMAGES = "usps"
 INFORMATIVE_GROUPS = 25
-"""Groups that matter."""
-SHOWN_GROUPS = 37
+"""Groups that matter, a quarter of the paper's."""
+SHOWN_GROUPS = 3 * INFORMATIVE_GROUPS // 2
 """Figure 15 ends at half as many groups again as matter."""
 RANGES = (10, 20, 30, 50, 80, 120, 500)
 """Ends of the ranges of the number of groups; 25 matter."""
@@ -180,11 +178,10 @@ def _products(rows: Sequence[Row]) -> Claim:
 
 def _one_norm(rows: Sequence[Row]) -> Claim:
     """By split of the sets whose products can be stored; the paper's text speaks of the time alone."""
-    seconds = _paired(rows, "products", "l1 products", "seconds")
-    ratios = [float(np.log2(theirs / mine)) for mine, theirs in seconds]
+    ratios = [theirs / mine for mine, theirs in _paired(rows, "products", "l1 products", "seconds")]
     parts = [
         higher("accuracy less that of ℓ1-PSVM, by split, mean over B", _paired(rows, "products", "l1 products")),
-        above("CPU seconds of ℓ1-PSVM over FGM's", ratios, 0.0, as_ratio),
+        above_ratio("CPU seconds of ℓ1-PSVM over FGM's", ratios, 1.0),
     ]
     said = (
         "FGM over products is more accurate than ℓ1-PSVM, the ℓ1-SVM over as many (Tan 2014, Figure 14), and trained "

@@ -150,8 +150,17 @@ def below(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}
     return Part(said, larger([(level, value) for value in values]), _level(values, level, form, "below"))
 
 
-def as_ratio(power: float) -> str:
-    """A power of two, as ratios are averaged and compared: by their logarithms."""
+def above_ratio(said: str, ratios: Sequence[float], level: float) -> Part:
+    """That ratios > 0 lie above a level, by their logarithms: their mean is the geometric one."""
+    return above(said, [math.log2(ratio) for ratio in ratios], math.log2(level), _as_ratio)
+
+
+def below_ratio(said: str, ratios: Sequence[float], level: float) -> Part:
+    """That ratios > 0 lie below a level, as in `above_ratio`."""
+    return below(said, [math.log2(ratio) for ratio in ratios], math.log2(level), _as_ratio)
+
+
+def _as_ratio(power: float) -> str:
     return f"{2.0**power:.2g}"
 
 

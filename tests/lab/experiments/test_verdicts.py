@@ -19,8 +19,8 @@ from mipfs.lab.experiments.verdicts import (
     REFUTED,
     Part,
     above,
-    as_ratio,
     below,
+    below_ratio,
     combined,
     higher,
     judged,
@@ -67,7 +67,7 @@ def test_levels_and_instances() -> None:
     assert below("share", shares, 0.5).verdict == REFUTED
     assert above("share", shares, 0.5).figures.startswith("6 of 6 above 50% (p = 0.031), mean 90% [")
     assert above("share", [], 0.5).verdict == OPEN
-    ratios = below("seconds", [-1.0, -2.0, -3.0], 1.0, as_ratio)  # of logarithms: a half, a quarter, an eighth
+    ratios = below_ratio("seconds", [0.5, 0.25, 0.125], 2.0)
     assert ratios.figures.startswith("3 of 3 below 2 (p = 0.25), mean 0.25 [")
     assert told([(1.0, 2.0)] * 2, words=("narrower", "wider"), less_is_better=True).startswith("2 narrower, 0 wider")
     assert [occurs("it happens", k, 9).verdict for k in (0, 1)] == [REFUTED, CONFIRMED]
