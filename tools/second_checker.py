@@ -370,7 +370,7 @@ NEEDED = names_in(
 )
 FIELDS = NEEDED | names_in(
     "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
-    "near_optimal atoms read command settings calibration"
+    "near_optimal atoms read command settings calibration rules"
 )
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mipfs.check.rounding import Document, require
+from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
 
 
 def _names(text: str) -> frozenset[str]:
@@ -15,7 +16,7 @@ def _names(text: str) -> frozenset[str]:
 RESULT = _names(
     "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
-    "extra near_optimal atoms read command settings calibration"
+    "extra near_optimal atoms read command settings calibration rules"
 )
 PARAMS = _names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
@@ -38,8 +39,16 @@ RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
 MEMBER = _names("share selected extra")
 
 
+def rules_of(document: Document) -> int:
+    """The version of the rules by which a result was read and scaled: the first, where it names none."""
+    rules = document.get("rules", FIRST_RULES)
+    require(type(rules) is int and rules in KNOWN_RULES, f"rules {rules!r} are none that this checker knows")
+    return int(rules)
+
+
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
+    rules_of(document)
     _only(document, RESULT, "the result")
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.rules import FIRST_RULES
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.declared import Within, declared
@@ -179,6 +180,7 @@ class Result(Judged, Plotted, HasCuts):
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
     calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
+    rules : int, the version of the rules by which the data was read and scaled (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
@@ -223,6 +225,7 @@ class Result(Judged, Plotted, HasCuts):
     command: str | None = None
     settings: DriverSettings | None = field(default=None, repr=False)
     calibration: Mapping[str, Any] | None = field(default=None, repr=False)
+    rules: int = FIRST_RULES
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)

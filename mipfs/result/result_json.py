@@ -251,9 +251,10 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "command": or_null(text),
     "settings": or_null(_settings),
     "calibration": or_null(_calibration),
+    "rules": whole,
 }
 """The fields of schema 1, and what reads each."""
-LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings", "calibration")
+LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings", "calibration", "rules")
 """Fields that are not in every JSON of schema 1."""
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
+from mipfs.data.rules import RULES
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
@@ -73,6 +74,7 @@ def result_of(run: Run, driver: str) -> Result:
         pool=run.outcome.pool if _keeps(run.options) else None,
         alpha=run.outcome.alpha,
         settings=run.settings,
+        rules=RULES,
         declare=run.outcome.declare,
         **described,
     )

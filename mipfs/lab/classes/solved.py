@@ -10,6 +10,7 @@ import numpy as np
 
 from mipfs import drivers
 from mipfs.data.instance import Instance
+from mipfs.data.rules import RULES
 from mipfs.data.stacked import unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
@@ -63,6 +64,7 @@ def _part(
         trace=Trace(()),
         labels=labels_of(data),
         versions=packages(),
+        rules=RULES,
         read=reading(problem.atoms, described["columns"], features),
         **described,
     )
