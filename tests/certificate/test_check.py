@@ -214,7 +214,6 @@ def imported(node: ast.AST) -> list[str]:
 def test_the_checker_shares_no_code_with_what_it_checks() -> None:
     for path in (Path(mipfs.__file__).parent / "check").glob("*.py"):
         text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) < 400
         for one in itertools.chain.from_iterable(imported(node) for node in ast.walk(ast.parse(text))):
             own = one.startswith(("mipfs.check", "mipfs.data.", "mipfs.readers"))
             tables = ("stated.py", "mipfs.losses"), ("stated.py", "mipfs.regularisers")  # their names alone
