@@ -62,7 +62,6 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
         found = _evaluated(statement, document, chosen)
-    _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
 
@@ -102,22 +101,6 @@ def check_scaling(arrays: Arrays, data: Instance) -> None:
         require(texts.shape == exact[name].shape and texts.dtype.kind == "S", f"the columns' {name} is malformed")
         found = [float.fromhex(text.decode("ascii")) for text in texts.tolist()]
         require(found == exact[name].tolist(), f"the {name} of the columns in the certificate is not that of the data")
-
-
-def _check_reading(data: Instance, read: Any) -> None:
-    """The column of the labels and the words of columns of words are those of the data, where it has them."""
-    if read is None:
-        return
-    label = read["label"]
-    words = dict(read["words"])
-    same = label is None or data.label is None or label == data.label
-    require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
-    gone = read.get("left_out")
-    apart = gone is None or data.left_out is None or {*gone} == {*data.left_out}
-    require(apart, f"columns of words that are no features are {data.left_out}, and not {gone}")
-    for column, seen in words.items() if data.words else ():
-        require(column in data.words, f"{column!r} is no column of words of the data")
-        require([*seen] == [*data.words[column]], f"the words of the column {column!r} are not those of the data")
 
 
 def _columns(names: Any, data: Instance) -> Integers:

@@ -66,6 +66,11 @@ class MadeAtoms:
         return found if self.scale is None else found * np.square(self.scale)
 
 
+def table_of(data: Instance) -> Instance:
+    """The user's data: `data`, or what its columns are made of."""
+    return getattr(data.block().values, "raw", None) or data
+
+
 def view(document: Document, data: Instance) -> Instance:
     """The data that the result's columns belong to: `data`, or what is made of it.
 
@@ -74,7 +79,7 @@ def view(document: Document, data: Instance) -> Instance:
     made = (document.get("atoms") or {}).get("made")
     if made is None or "kind" in made:
         return data
-    raw = getattr(data.block().values, "raw", None) or data
+    raw = table_of(data)
     require(made["data_sha256"] == raw.sha256, "this is other data than the result was found on")
     require(made["scaling"] == raw.scaling, f"the result is about data with scale {made['scaling']!r}")
     require(made["n_features"] == raw.n_features, f"the data has {raw.n_features} features")

@@ -12,7 +12,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
     without.py       what the leaves prove without bounds on the weights
-    known.py         the names that a result may use
+    known.py         the names that a result may use        reading.py      how a raw table became columns
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
@@ -44,7 +44,7 @@ from mipfs.check.known import check_known
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
-from mipfs.check.recipe import check_recipe
+from mipfs.check.reading import check_reading, reading_in_words, without_table
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
 from mipfs.check.stated import believed
@@ -152,9 +152,9 @@ def _check(
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
-    raw, data = data, functions.view(document, data)
+    table, data = functions.table_of(data), functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
-    check_recipe(document, raw)
+    check_reading(document, table)
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
     classifier.check_scaling(arrays, data)
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
@@ -164,11 +164,13 @@ def _check(
         data = made.data
     statement = reading[0](document, data)
     derived.append(statement, certificate.get("derived", ()))
-    described = words.in_words(statement, raw) if made is None else made.in_words(words.in_words(statement, raw))
+    described = words.in_words(statement, reading_in_words(document, table))
+    described = described if made is None else made.in_words(described)
     found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
+    found["unchecked"] += without_table(table)
     if (document.get("read") or {}).get("words") and not data.words:
         found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
     if certificate.get("found") is not None:

@@ -148,12 +148,13 @@ def data_of(
 def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tuple[Recipe, dict[str, Any]]:
     """What was done to the table of a result, and what `mipfs.read` is told to read it so again, on scale `kind`."""
     from mipfs.data.recipe import Recipe
+    from mipfs.data.table_reading import StatedWords
 
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
     given = {"scale": kind, **recipe_options(None, None, None, None, words)}
-    if not words and result.read is not None:
-        given["left_out"] = result.read.get("left_out")
+    if not words:
+        given["words"] = StatedWords.of(result.rules, result.read)
     return Recipe.of_document(result.recipe), given
 
 
@@ -162,12 +163,21 @@ def _other_recipe(result: Result, data_file: str) -> list[str]:
     from mipfs.data.recipe import Recipe
     from mipfs.readers.sidecar import Sidecar
 
-    asked = Recipe.of(**Sidecar.beside(Path(data_file)).recipe).document()
+    beside = Sidecar.beside(Path(data_file))
+    asked = Recipe.of(**beside.recipe).document()
     done = Recipe.of_document(result.recipe).document()
+    gone = (result.read or {}).get("left_out") or ()
     return [
-        f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
-        for name in asked
-        if asked[name] != done[name] and asked[name]
+        *(
+            f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
+            for name in asked
+            if asked[name] != done[name] and asked[name]
+        ),
+        *(
+            f"the data asks for the column of words {name!r}; the result leaves it out"
+            for name in beside.words
+            if name in gone
+        ),
     ]
 
 

@@ -20,6 +20,7 @@ from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
+from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
@@ -108,7 +109,7 @@ class Instance:
     constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
     bare_sha256 : str, digest of the data without that column
     prepared : Prepared or None, what was done to a raw table: columns left out, missing values that were filled in
-    left_out : tuple of str or None, columns of words that are no features as they tell rows apart; None without words
+    reading : TableReading or None, which columns of words of a table are no features, and why; None of other data
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     """
 
@@ -138,7 +139,7 @@ class Instance:
     bare_sha256: str = ""
     weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: Prepared | None = None
-    left_out: tuple[str, ...] | None = None
+    reading: TableReading | None = None
     class_weight: ClassWeight | None = None
 
     def __repr__(self) -> str:
@@ -184,7 +185,7 @@ class Instance:
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
-        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "left_out": None}
+        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "reading": None}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:

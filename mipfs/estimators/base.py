@@ -24,7 +24,7 @@ from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.probable import Probable
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
-from mipfs.estimators.words import encoded, groups_of, learned
+from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
@@ -125,6 +125,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         with scikit_errors():
             self._words = learned(X)
+            self._reading = reading_of(X, self._words)
             X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
@@ -151,7 +152,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             feature_names=None if names is None else [str(name) for name in names],
         )
         groups = groups_of(self._words)
-        return self._prepared([replace(one, groups=groups) for one in found] if groups else found)
+        words = {name: seen for name, seen in (self._words or {}).items() if seen}
+        table = getattr(self, "_reading", None)
+        return self._prepared([replace(one, groups=groups, words=words, reading=table) for one in found])
 
     def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
         """Keep what probabilities need, where there are any."""

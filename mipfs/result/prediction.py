@@ -250,12 +250,18 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
     Raises
     ------
     UsageError
-        A row has a word that training did not see.
+        A row has a word that training did not see, or the result does not say which words it saw.
     """
     known = _words_of(result)
     absent = np.zeros(len(inputs.names), dtype=bool)
     for k, name in enumerate(inputs.names):
         column = _column_of_words(name, known)
+        if column is None and (strange := next((c for c in data.words if name.startswith(f"{c}=")), None)) is not None:
+            raise UsageError(
+                f"{data.source or 'the data'}: {strange!r} is a column of words, and the result uses {name!r} but does "
+                f"not say which words training saw (read.words): it was changed, or found on arrays; give a result "
+                f"that was not changed, or the column {name!r} itself, of 0 and 1"
+            )
         if column is None or column not in data.words or data.words[column] == known[column]:
             continue
         for word in data.words[column]:

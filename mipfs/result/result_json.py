@@ -177,8 +177,9 @@ def _atoms(value: Any) -> dict[str, Any]:
 
 def _read(value: Any) -> dict[str, Any]:
     found = record(label=or_null(text), words=table(sequence(text)))(value)
-    if "left_out" in found:
-        found["left_out"] = list(sequence(text)(found["left_out"]))
+    for name in ("left_out", "kept"):
+        if name in found:
+            found[name] = list(sequence(text)(found[name]))
     if found.get("recipe") is not None:
         counted = {"filled": table(_label), "missing": table(whole)}
         try:

@@ -147,11 +147,16 @@ def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -
     """How the data was read, for whoever uses the classifier; None for arrays."""
     data = atoms.raw
     names = {*columns, *selected}
-    used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
-    if data.label is None and not used and not data.left_out and data.prepared is None:
+    used = {
+        column: words
+        for column, words in data.words.items()
+        if column in names or any(f"{column}={word}" in names for word in words)
+    }
+    table = data.reading
+    if data.label is None and not used and table is None and data.prepared is None:
         return None
     recipe = {} if data.prepared is None else {"recipe": data.prepared.document()}
-    gone = {} if data.left_out is None else {"left_out": list(data.left_out)}
+    gone = {} if table is None else {"left_out": list(table.left_out), "kept": list(table.kept)}
     return {"label": data.label, "words": used, **gone, **recipe}
 
 
