@@ -20,6 +20,7 @@ DEFAULT_LABEL = "label"
 STATED = ("label", "words", "left_out", "kept")
 """What every result on a table says since the second rules."""
 NO_TABLE = "how a table became these columns: the data has no raw file"
+NO_WORDS = "the words of columns of words, which this data does not have as such"
 
 _ABOUT = {
     "drop": "the columns that are left out",
@@ -147,8 +148,8 @@ def reading_in_words(document: Document, data: Instance) -> list[str]:
     if data.prepared is not None:
         found += in_words(data.prepared.document())
     rules = rules_of(document)
-    named = "" if "rules" in document else " (the result names none)"
-    return [*found, f"rules of reading and scaling: {rules}{named}"]
+    first = " (a result that names none has these)" if rules == FIRST_RULES else ""
+    return [*found, f"rules of reading and scaling: {rules}{first}"]
 
 
 def _why(name: str, table: TableReading, n: int) -> str:
@@ -160,11 +161,12 @@ def _why(name: str, table: TableReading, n: int) -> str:
     return f"{name} ({one.words} words{kind} in {n} rows)"
 
 
-def without_table(data: Instance) -> tuple[str, ...]:
+def without_table(document: Document, data: Instance) -> tuple[str, ...]:
     """What cannot be checked of how the data was read."""
     table = data.reading
     is_file = data.source != "" and data.block().is_stored
-    return () if (is_file if table is None else table.is_raw) else (NO_TABLE,)
+    found = () if (is_file if table is None else table.is_raw) else (NO_TABLE,)
+    return found if data.words or not (document.get("read") or {}).get("words") else (*found, NO_WORDS)
 
 
 def check_recipe(document: Document, data: Instance) -> None:

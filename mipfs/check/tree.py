@@ -170,9 +170,7 @@ def _check(
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
-    found["unchecked"] += without_table(table)
-    if (document.get("read") or {}).get("words") and not data.words:
-        found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
+    found["unchecked"] += without_table(document, table)
     if certificate.get("found") is not None:
         found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
     found["unchecked"] += (*unshown(document), *believed(document["params"]))

@@ -34,8 +34,8 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
-        *read,
         _selection(statement, what),
+        *read,
     ]
     if bounds:
         lines.append(f"weights: {bounds}")
