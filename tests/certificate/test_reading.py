@@ -16,6 +16,7 @@ import mipfs
 import mipfs.estimators
 from mipfs.cli import main
 from mipfs.data.rules import FIRST_RULES, RULES
+from mipfs.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::mipfs.errors.DataWarning")
 HEAD = ["key", "town", "x", "z", "copy", "label"]
@@ -266,7 +267,7 @@ def test_data_frames_and_arrays(tmp_path: Path) -> None:
         change(changed)
         try:
             refused = not report(changed).accepted
-        except mipfs.errors.DataError:
+        except DataError:
             refused = True
         assert refused, name
     bare = mipfs.Instance.from_arrays(
@@ -350,3 +351,80 @@ def test_honest_results_on_random_tables_verify(seed: int, tmp_path: Path, capsy
         assert said(document, saved, tmp_path / "d.csv", capsys)[0] != 0
     assert found[0] == found[1] == found[2]
     assert [*found[0]] == ["label", "words", "left_out", "kept"]
+
+
+def changed(rnd: random.Random, document: dict[str, Any], names: list[str]) -> None:
+    """Change what a result says of its table, once or a few times."""
+    for _ in range(rnd.choice([1, 1, 2, 3])):
+        read = document.get("read")
+        if rnd.random() < 0.25 or not isinstance(read, dict):
+            document["rules"] = rnd.choice([1, 1, 1, 2, 2, 3, 0, True, "1", None, 1.0, [2]])
+            if rnd.random() < 0.3:
+                del document["rules"]
+            if rnd.random() < 0.3:
+                document["read"] = rnd.choice([None, {}, [], "read"])
+            continue
+        key = rnd.choice(["label", "words", "left_out", "kept", "kept"])
+        if rnd.random() < 0.25:
+            read.pop(key, None)
+            continue
+        some = rnd.sample(names, rnd.randint(0, 2))
+        if key == "label":
+            read[key] = rnd.choice([None, "label", "label", *names, 1])
+        elif key == "words":
+            words = dict(read.get("words") or {})
+            column = rnd.choice([*words, *names])
+            seen = [*words.get(column, ["a", "b"])]
+            rnd.choice([seen.reverse, lambda seen=seen: seen.append("zz"), seen.clear, lambda: None])()
+            words[column] = rnd.choice([seen, sorted(seen), "ab", None])
+            if rnd.random() < 0.3:
+                del words[column]
+            read[key] = words
+        else:
+            known = [*(read.get(key) or [])]
+            read[key] = rnd.choice([[*known, *some], some, [*known, *known], known[1:], known[::-1], None, "c0"])
+
+
+def is_true(document: dict[str, Any], words: dict[str, list[str]], apart: list[str], used: set[str]) -> bool:
+    """What the page of the certificate says of the entries ``rules`` and ``read`` of a table with labels in `label`."""
+    rules, read = document.get("rules", 1), document.get("read")
+    if type(rules) is not int or rules not in (1, 2):
+        return False
+    if read is None:
+        return rules == 1 and not used and not apart
+    if not isinstance(read, dict) or not {"label", "words"} <= {*read}:
+        return False
+    right = read["words"] == {name: words[name] for name in used}
+    if rules == 1:
+        gone = read.get("left_out", [])
+        fits = isinstance(gone, list) and {*gone} == {*apart} and "kept" not in read
+        return right and fits and read["label"] in (None, "label")
+    gone, kept = read.get("left_out"), read.get("kept")
+    fits = isinstance(kept, list) and len({*kept}) == len(kept) and {*kept} <= {*words} - {*apart}
+    return right and fits and gone == apart and read["label"] in (None, "label")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_random_changes_the_true_ones_are_accepted_and_no_others(seed: int, tmp_path: Path) -> None:
+    rnd = random.Random(100 + seed)
+    head, rows = table(rnd)
+    frame = pd.DataFrame(rows, columns=head)
+    numbers = [name for name in head[:-1] if frame[name].str.match(r"-?\d+\.\d+(e-?\d+)?$").all()]
+    frame = frame.astype(dict.fromkeys(numbers, float))
+    words = {name: sorted({*frame[name]}) for name in head[:-1] if name not in numbers}
+    apart = follows(head, rows, [])
+    document = solved(frame, saved := tmp_path / "r.json")
+    used = {name.partition("=")[0] for name in document["columns"] if "=" in name}
+    data, text = mipfs.read(frame, scale="standard"), json.dumps(document)
+    outcomes = set()
+    for _ in range(120):
+        forged = json.loads(text)
+        changed(rnd, forged, [*head, "nobody"])
+        saved.write_text(json.dumps(forged), encoding="utf-8")
+        try:
+            accepted = mipfs.verify(mipfs.Result.load(saved), data).accepted
+        except DataError:
+            accepted = False
+        assert accepted == is_true(forged, words, apart, used), (forged.get("rules"), forged.get("read"))
+        outcomes.add(accepted)
+    assert outcomes == {True, False}
