@@ -51,7 +51,7 @@ def check_reading(document: Document, data: Instance) -> None:
             )
     _check_label(said.get("label"), data, rules)
     if table is not None or data.words:
-        _check_words(said.get("words") or {}, document, data)
+        _check_words(said.get("words", {}), document, data)
     check_recipe(document, data)
     _check_left_out(said, (said.get("recipe") or {}).get("use") or (), data, rules)
 
@@ -144,7 +144,7 @@ def reading_in_words(document: Document, data: Instance) -> list[str]:
             ),
             ([name for name in spared if name in used], "columns kept by an option (use) that the rules leave out"),
         ):
-            found += [f"{about}: {_listed(why[name] for name in names)}"] if names else []
+            found += [f"{about}: {', '.join(why[name] for name in names)}"] if names else []
     if data.prepared is not None:
         found += in_words(data.prepared.document())
     rules = rules_of(document)
@@ -210,9 +210,9 @@ def in_words(stated: Mapping[str, Any]) -> list[str]:
     """What `Prepared.document` says, in words, one line for each part."""
     found = []
     if stated["drop"]:
-        found.append(f"columns left out by an option (drop): {_listed(stated['drop'])}")
+        found.append(f"columns left out by an option (drop): {', '.join(stated['drop'])}")
     if stated["use"] is not None:
-        found.append(f"columns that alone are features by an option (use): {_listed(stated['use'])}")
+        found.append(f"columns that alone are features by an option (use): {', '.join(stated['use'])}")
     if stated["types"]:
         found.append(f"cells read as: {_listed(f'{name} {kind}' for name, kind in stated['types'].items())}")
     if stated["impute"]:
