@@ -416,6 +416,20 @@ def read_study(folder: Path) -> Any:
     return found
 
 
+def point_seeds() -> dict[str, Files]:
+    """A path with its certificates."""
+    return {"path": kept(r__json="path.json", r__cert__npz="path.cert.npz")}
+
+
+def read_point(folder: Path) -> Any:
+    """A point of a path by its name, which reads no other."""
+    from mipfs.result import documents
+
+    found = documents.load(f"{folder / 'r.json'}#C=1,M=2")
+    _shown(found, folder)
+    return found
+
+
 def bench_seeds() -> dict[str, Files]:
     """A small benchmark."""
     return {"bench": kept(b__json="bench.json")}
@@ -701,6 +715,7 @@ TARGETS: Mapping[str, Target] = {
         result_seeds, verify_result, wrong_verdict, sealed=sealed_result, mutates=not_the_table, weight=5
     ),
     "study": Target(study_seeds, read_study, mutates=not_the_table, weight=2),
+    "point": Target(point_seeds, read_point, mutates=not_the_table, weight=1),
     "bench": Target(bench_seeds, read_bench, weight=2),
     "classes": Target(classes_seeds, read_classes, mutates=not_the_table, weight=1),
     "card": Target(card_seeds, read_card, mutates=lambda name: name == "c.json", weight=2),

@@ -38,13 +38,13 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     try:
         instances = _instances(found, asked.reading)
         if asked.name is None:
-            reports = check_classes(document, [claim_of(one) for one in results], instances)
+            reports = check_classes(found.document, [claim_of(one) for one in results], instances)
         else:
             k = found.number_of(asked.name)
             if found.together is not None:
                 raise UsageError(ONE_PROOF.format(name=asked.name))
             names, results = [asked.name], (found.results[k],)
-            reports = [check_class(document, claim_of(results[0]), instances, k)]
+            reports = [check_class(found.document, claim_of(results[0]), instances, k)]
     except LabelError as error:
         reports = [Report(False, f"its labels are not those of the data: {error.message}")]
     plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]

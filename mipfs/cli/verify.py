@@ -86,6 +86,7 @@ def verify(
     reading = Reading(data_file, scale.value if scale else None, label, positive, words)
     asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet)
     held = documents.held(file)
+    # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.
     kinds = {documents.CLASSES: verify_classes}
     return kinds.get(held.kind, verify_result)(asked, held.document)
 

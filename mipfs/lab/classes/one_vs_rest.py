@@ -203,7 +203,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
         saved.classes,
         saved.results,
         saved.together,
-        document["bias"] is True,
+        saved.document["bias"],
         saved.class_weight,
         said if isinstance(said, str) else None,
         saved.file,
