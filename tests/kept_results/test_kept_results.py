@@ -52,7 +52,7 @@ SECOND: dict[tuple[str, str], set[str]] = {
 """What the second checker says of what it does not accept: a word and why, of results and points of paths."""
 UNPROVEN = {"monolithic"}
 """Whose bound is a solver's own word, which `mipfs verify` rejects."""
-TOLERANCE = {"rel": 1e-6, "abs": 1e-6}
+TOLERANCE = 1e-6
 """Of numbers that another processor adds up in another order."""
 
 
@@ -93,7 +93,7 @@ def close(found: Any, stated: Any) -> bool:
     if isinstance(stated, list):
         return len(found) == len(stated) and all(map(close, found, stated))
     if isinstance(stated, float):
-        return isinstance(found, (int, float)) and bool(found == pytest.approx(stated, **TOLERANCE))
+        return isinstance(found, (int, float)) and bool(found == pytest.approx(stated, rel=TOLERANCE, abs=TOLERANCE))
     return bool(found == stated)
 
 
@@ -103,18 +103,19 @@ def close(found: Any, stated: Any) -> bool:
 )
 def test_every_part_is_verified_and_predicts_the_same(version: Path, name: str, part: str) -> None:
     entry = kept(version)[name]
+    if entry["data"].endswith(".parquet"):
+        pytest.importorskip("pyarrow")
     stated = entry["parts"][part]
     with chdir(version):
         found = make.judged(f"{name}.json{part}", entry["data"], entry["options"])
-    for said in ("verdict", "predicted", "evaluated"):
-        assert close(found[said], stated[said]), (said, found[said], stated[said])
+    for said in ("verdict", "predicted", "evaluated"):  # a later version may answer where an earlier one refused
+        assert stated[said] is None or close(found[said], stated[said]), (said, found[said], stated[said])
     kind = kind_of(document(version, name))
-    if kind == "card" or (part and document(version, name).get("shared_support")):
-        assert stated["verdict"] is None
-    else:
-        assert all(one["accepted"] == (name not in UNPROVEN) for one in stated["verdict"])
+    no_verdict = kind == "card" or bool(part and document(version, name).get("shared_support"))
+    assert (stated["verdict"] is None) == no_verdict
+    assert all(one["accepted"] == (name not in UNPROVEN) for one in found["verdict"] or [])
     status = document(version, name).get("status")
-    assert (stated["predicted"] is None) == (status == "INFEASIBLE")
+    assert (found["predicted"] is None) == (stated["predicted"] is None) == (status == "INFEASIBLE")
 
 
 @each("result")
