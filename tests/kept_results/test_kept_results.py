@@ -31,7 +31,8 @@ HERE = Path(__file__).parent
 VERSIONS = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name[0].isdigit())
 SECOND: dict[tuple[str, str], set[str]] = {
     ("declined", "a measure"): {
-        *(kinds.MEASURES | dict.fromkeys(["measure", "measure-branch", "measure-gbd", "measure-groups"])),
+        *kinds.MEASURES,
+        *("measure", "measure-branch", "measure-gbd", "measure-groups", "stopped-measure", "stopped-area"),
         *("measure-tree", "measure-scaled-constant", "bags"),
     },
     ("declined", "products"): {
@@ -52,6 +53,12 @@ SECOND: dict[tuple[str, str], set[str]] = {
 """What the second checker says of what it does not accept: a word and why, of results and points of paths."""
 UNPROVEN = {"monolithic"}
 """Whose bound is a solver's own word, which `mipfs verify` rejects."""
+ALSO = {
+    "stored": "plain.csv", "start": "store", "stored-recipe": "recipe.csv", "recipe": "raw-store", 
+    "pressed-svmlight": "sparse.svm", "sparse": "pressed.svm.gz", "tabs": "pressed.csv.bz2",
+    "decimals": "plain.csv",
+}  # fmt: skip
+"""Results, and other files that hold the same data."""
 TOLERANCE = 1e-6
 """Of numbers that another processor adds up in another order."""
 
@@ -116,6 +123,17 @@ def test_every_part_is_verified_and_predicts_the_same(version: Path, name: str, 
     assert all(one["accepted"] == (name not in UNPROVEN) for one in found["verdict"] or [])
     status = document(version, name).get("status")
     assert (found["predicted"] is None) == (stated["predicted"] is None) == (status == "INFEASIBLE")
+
+
+@pytest.mark.filterwarnings("ignore::mipfs.DataWarning")
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(version, name) for version, name in NAMES if name in ALSO and (version / ALSO[name]).exists()],
+)
+def test_other_files_of_the_same_data_are_as_good(version: Path, name: str) -> None:
+    found = make.said("verify", str(version / f"{name}.json"), str(version / ALSO[name]))
+    assert found is not None
+    assert found["accepted"]
 
 
 @each("result")
