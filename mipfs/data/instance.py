@@ -18,6 +18,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
+from mipfs.data.frames import as_frame
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
 from mipfs.errors import DataError, UsageError
@@ -277,6 +278,7 @@ class Instance:
             An unknown scaling, or a name that is no feature.
         """
         path = source or None
+        X = as_frame(X)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
         X = matrix.as_matrix(X, path=path)

@@ -18,6 +18,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.drivers import solve
@@ -124,6 +125,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
         """
         with scikit_errors():
+            X = as_frame(X)
             self._words = learned(X)
             X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
