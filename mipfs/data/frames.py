@@ -39,6 +39,11 @@ def as_frame(X: Any) -> Any:
         return pandas.DataFrame({name: X[name].to_numpy() for name in X.columns})
 
 
+def names_of(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None of an array."""
+    return [str(name) for name in X.columns] if is_frame(X) else None
+
+
 def _has_columns(X: Any) -> bool:
     """Whether a value has columns, as data frames and tables have, and no array or matrix does."""
     return any(isinstance(getattr(X, name, None), (list, tuple)) for name in ("column_names", "columns"))
