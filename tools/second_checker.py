@@ -19,16 +19,20 @@ tree, near-optimal lists, relaxations, the verdict.
 
 import bz2
 import csv
+import datetime
 import gzip
 import hashlib
+import io
 import json
+import lzma
 import math
 import re
 import struct
 import sys
 import tomllib
 import zipfile
-from ast import literal_eval
+import zlib
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -36,6 +40,8 @@ MOST_PRODUCTS = 400_000_000
 """Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
 MOST_BYTES = 1 << 28
 """Bytes of the unpacked archive."""
+MOST_NUMBERS = 1 << 24
+"""Numbers of one array, or of the data."""
 ALLOWANCE = Fraction(1, 2**40)
 """δ: how far a row may be missed, and how far an end of a weight is forgiven in a bound."""
 ROUNDED = Fraction(1, 2**47)
@@ -158,6 +164,18 @@ def log_one_plus_exp(m):
 
 # --- The archive ---------------------------------------------------------------------------------------------
 
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, NotImplementedError, RuntimeError,
+    ValueError, OverflowError,
+)  # fmt: skip
+"""What Python's readers of archives raise over bytes that are none."""
+HEADER = re.compile(
+    r"\{\s*'descr'\s*:\s*'([<|])([iufbS])(\d{1,6})'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,"
+    r"\s*'shape'\s*:\s*\(((?:\s*\d{1,18}\s*,)*\s*(?:\d{1,18}\s*)?)\)\s*,?\s*\}\s*"
+)
+"""The header of an .npy file as NumPy writes it; nothing else is read, and no text is run through Python's parser."""
+LETTERS = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
+
 
 class Array:
     """An array of the sidecar: its numbers one after the other (bytes of uint8), shape and kind (i, f or S)."""
@@ -172,44 +190,48 @@ def read_npy(content, name):
     wide = content[6] > 1
     (size,) = struct.unpack_from("<I" if wide else "<H", content, 8)
     start = (12 if wide else 10) + size
-    try:
-        head = literal_eval(content[start - size : start].decode("latin-1").strip())
-        descr, order, shape = head["descr"], head["fortran_order"], head["shape"]
-    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):
-        raise Rejected(f"{name} has no header") from None
-    found = re.fullmatch(r"[<|]([iufbS])(\d{1,6})", descr) if isinstance(descr, str) else None
-    need(found and isinstance(shape, tuple), f"{name} has a type {descr!r} that no certificate has")
-    need(all(isinstance(n, int) and n >= 0 for n in shape), f"{name} has no shape")
+    need(size <= 4096 and len(content) >= start, f"{name} has no header")
+    found = HEADER.fullmatch(content[start - size : start].decode("latin-1"))
+    need(found, f"{name} has no header, or a type that no certificate has")
+    kind, each, order = found[2], int(found[3]), found[4] == "True"
+    shape = tuple(int(n) for n in found[5].split(",") if n.strip())
     need(not order or len(shape) < 2 or 0 in shape or 1 in shape, f"{name} is stored by columns")
-    kind, each, count = found[1], int(found[2]), math.prod(shape)
-    need(each > 0 or count == 0 or kind == "S", f"{name} has no type")
-    body = content[start:]
+    count, body = math.prod(shape), content[start:]
+    need(each > 0 or count == 0, f"{name} has no type")
     need(len(body) == count * each, f"{name} has {len(body)} bytes in place of {count * each}")
-    if kind == "S":
-        values = [body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)] if each else [b""] * count
-        return Array(values, shape, "S")
     if kind == "u" and each == 1:
         return Array(body, shape, "i")
-    letters = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
-    letter = letters.get(kind + found[2])
-    need(letter, f"{name} has a type {descr!r} that no certificate has")
+    if count > MOST_NUMBERS:
+        raise Declined(f"too large: {name} has {count} numbers")
+    if kind == "S":
+        return Array([body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)], shape, "S")
+    letter = LETTERS.get(kind + found[3])
+    need(letter, f"{name} has a type that no certificate has")
     return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
 
 
-def read_archive(path):
-    """The arrays of a sidecar by name."""
-    arrays, total = {}, 0
+def unpacked(content, known, what):
+    """The members of a zip archive, bytes by name, all of which `known` names; together at most MOST_BYTES."""
+    members, total = {}, 0
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in archive.infolist():
                 total += member.file_size
+                need(known(member.filename), f"{what} has a member {member.filename[:60]!r}, which it may not have")
+                need(member.filename not in members, f"{what} has {member.filename} twice")
                 if total > MOST_BYTES:
-                    raise Declined("too large: the certificate has more than 256 MB")
-                need(member.filename.removesuffix(".npy") not in arrays, "the sidecar has an array twice")
-                arrays[member.filename.removesuffix(".npy")] = read_npy(archive.read(member), member.filename)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise Rejected(f"the sidecar cannot be read: {error}") from None
-    return arrays
+                    raise Declined(f"too large: {what} has more than {MOST_BYTES >> 20} MB")
+                members[member.filename] = archive.read(member)
+    except BROKEN as error:
+        raise Rejected(f"{what} cannot be read: {type(error).__name__} {error}") from None
+    return members
+
+
+def read_archive(content):
+    """The arrays of a sidecar by name."""
+    names = {f"{name}.npy" for name in ARRAYS}
+    members = unpacked(content, names.__contains__, "the sidecar")
+    return {name.removesuffix(".npy"): read_npy(body, name) for name, body in members.items()}
 
 
 # --- The data ------------------------------------------------------------------------------------------------
@@ -220,16 +242,18 @@ class Data:
 
     `named` says whether the names are given; those that the readers make are x1 … xp. `asked` has the rows (terms, lb,
     ub), `forced_in` and `forced_out` that its .toml has, and the `penalty` that a statement must have. `labels` are
-    what −1 and +1 are called, None where the document was believed as the file was read.
+    what −1 and +1 are called, None where the document was believed as the file was read. `reading` is how a table
+    became columns (`Reading`), None where it is no table; `raw` says whether a file was read.
     """
 
-    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None):
+    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None,
+                 reading=None, raw=False):  # fmt: skip
         self.names, self.columns, self.y, self.named, self.bags = names, columns, y, named, bags
         self.weights = [1.0] * len(y) if weights is None else weights
-        self.asked, self.labels, self.label = asked or {}, labels, label
+        self.asked, self.labels, self.label, self.reading, self.raw = asked or {}, labels, label, reading, raw
 
-    def sha256(self):
-        """Section "The data's digest"."""
+    def matrix_sha256(self):
+        """Of the values that are not zero, column by column."""
         n, p = len(self.y), len(self.names)
         parts = [hashlib.sha256(str((n, p)).encode()) for _ in range(3)]
         for column in self.columns:
@@ -237,102 +261,532 @@ class Data:
             parts[0].update(struct.pack("<q", len(held)))
             parts[1].update(struct.pack(f"<{len(held)}q", *(i for i, _ in held)))
             parts[2].update(struct.pack(f"<{len(held)}d", *(x for _, x in held)))
-        stated = json.dumps([[n, p], list(self.names) if self.named else None], ensure_ascii=False).encode()
-        values = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest().encode()
+        return hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
+
+    def sha256(self, matrix=None, names=None, p=None):
+        """Section "The data's digest"; with `matrix`, a digest in place of this data's matrix, of p columns."""
+        n, names = len(self.y), list(self.names) if self.named and matrix is None else None
+        stated = json.dumps([[n, len(self.names) if p is None else p], names], ensure_ascii=False).encode()
         rest = [struct.pack(f"<{n}d", *self.y), struct.pack(f"<{n}d", *self.weights)]
         rest += [] if self.bags is None else [struct.pack(f"<{n}q", *self.bags)]
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in [stated, values, *rest])).hexdigest()
+        rest += [] if self.reading is None or matrix is not None else self.reading.digested()
+        parts = [stated, (matrix or self.matrix_sha256()).encode(), *rest]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def read_data(path, document):
-    """A text file and the .toml beside it; labels, the label column and the width are taken from the document."""
-    path = Path(path)
-    stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
-    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            text = stream.read()
-        beside = stem.with_suffix(".toml")
-        described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, EOFError) as error:
-        raise Declined(f"the data cannot be read: {error}") from None
-    kind = stem.suffix.lower()
-    if kind not in (".csv", ".tsv", ".svm", ".txt", ".svmlight", ".libsvm", ""):
-        raise Declined(f"a kind of data that I do not carry: {kind}")
-    try:
-        data = read_csv(text, document, described) if kind in (".csv", ".tsv") else read_svmlight(text, document)
-    except (ValueError, IndexError, KeyError, TypeError, csv.Error) as error:
-        raise Declined(f"data that I cannot read as plain text: {error}") from None
-    names = described.get("features", {}).get("names")
-    if names is None and not data.named and (path.parent / "names.txt").exists():
-        names = (path.parent / "names.txt").read_text("utf-8").splitlines()
-    if names and kind not in (".csv", ".tsv"):
-        need(len(names) == len(data.names), "the data's names are not as many as its columns")
-        data.names, data.named = names, names != data.names
-    data.asked = asked_of(described, data.names)
-    return data
+class Source:
+    """A text file and the .toml beside it, read once; `data` makes of it what a document states."""
 
-
-def sign_of(cell, labels):
-    """+1 or −1 of a label as the file has it, by what the document calls the two."""
-    for sign, name in ((1.0, labels["positive"]), (-1.0, labels["negative"])):
-        if str(name) == cell.strip():
-            return sign
+    def __init__(self, path):
+        path = Path(path)
+        stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
+        opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+        kind = stem.suffix.lower()
+        self.is_table = kind in (".csv", ".tsv")
+        if not self.is_table and kind not in (".svm", ".txt", ".svmlight", ".libsvm", ""):
+            raise Declined(f"a kind of data that I do not carry: {kind}")
         try:
-            if float(name) == float(cell):
-                return sign
-        except (TypeError, ValueError):
-            pass
-    raise Rejected(f"the data has a label {cell.strip()!r} that the document does not name")
+            with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+                text = stream.read()
+            beside = stem.with_suffix(".toml")
+            self.described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
+            names = path.parent / "names.txt"
+            self.names = names.read_text("utf-8").splitlines() if names.exists() else None
+            self.cells = cells_of(text) if self.is_table else None
+            self.lines = None if self.is_table else read_svmlight(text)
+        except (*BROKEN, tomllib.TOMLDecodeError, csv.Error, IndexError) as error:
+            raise Declined(f"the data cannot be read: {error}") from None
+        self.kept = {}
+
+    def data(self, document, of=None):
+        """The data of a document: of its two labels, or of class `of` against the rest."""
+        read = reading_of(document)
+        key = json.dumps([read, document.get("n_features")], sort_keys=True)
+        if key not in self.kept:
+            self.kept = {key: self._table(read) if self.is_table else self._svmlight(document)}
+        known = self.kept[key]
+        if of is None:
+            y = signs(known.labels, document["labels"])
+        else:
+            need(of in known.labels, f"the data has no class {of!r}")
+            y = [1.0 if label == of else -1.0 for label in known.labels]
+        made = Data(known.names, known.columns, y, known.weights, known.named, known.bags, reading=known.reading, raw=True)
+        made.asked = asked_of(self.described, made.names)
+        return made
+
+    def _table(self, read):
+        if read["null"] and read["label"] is None:
+            read = read | {"label": self.described.get("data", {}).get("label")}
+        found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
+        weights, bags = found.weights(), found.bags()
+        return Data(found.names, found.columns, found.y, weights, bags=bags, labels=found.y, reading=found)
+
+    def _svmlight(self, document):
+        p = whole(document.get("n_features"), "n_features", 1)
+        labels, entries, bags = self.lines
+        if p * max(1, len(labels)) > MOST_NUMBERS:
+            raise Declined(f"too large: {len(labels)} samples of {p} features")
+        columns = [[0.0] * len(labels) for _ in range(p)]
+        for i, j, x in entries:
+            need(j < p, "the data has more columns than n_features")
+            columns[j][i] = x
+        own = [f"x{j + 1}" for j in range(p)]
+        names = self.described.get("features", {}).get("names") or self.names or own
+        need(len(names) == p, "the data's names are not as many as its columns")
+        return Data(names, columns, labels, named=names != own, bags=bags, labels=labels)
 
 
-def read_svmlight(text, document):
-    """Lines of a label, perhaps qid:bag, and index:value, indices from 1."""
-    p = whole(document.get("n_features"), "n_features", 1)
-    entries, y, bags = [], [], []
+def signs(labels, stated):
+    """y of the labels of a file, by what the document calls the two."""
+    need(isinstance(stated, dict) and set(stated) == {"negative", "positive"}, "labels are not two")
+    need(stated["negative"] != stated["positive"], "both labels have one name")
+    found = {}
+    for label in set(labels):
+        for side, sign in (("negative", -1.0), ("positive", 1.0)):
+            if is_label(label, stated[side]):
+                found[label] = sign
+        need(label in found, f"the data has a label {label!r} that the document does not name")
+    return [found[label] for label in labels]
+
+
+def is_label(label, name):
+    """Whether a label of a file, a number or a text, is what a document calls it."""
+    if isinstance(name, bool) or not isinstance(label, float):
+        return str(name) == label
+    try:
+        return float(name) == label
+    except (TypeError, ValueError):
+        return False
+
+
+def as_labels(cells):
+    """Labels as numbers if all of them are numbers, otherwise as stripped texts."""
+    cells = [cell.strip() for cell in cells]
+    return [float(cell) for cell in cells] if all(map(is_number, cells)) else cells
+
+
+def read_svmlight(text):
+    """Lines of a label, perhaps qid:bag, and index:value, indices from 1: (labels, entries (i, j, x), bags)."""
+    entries, labels, bags = [], [], []
     for line in text.splitlines():
         words = line.split("#")[0].split()
         if not words:
             continue
-        y.append(sign_of(words[0], document["labels"]))
+        labels.append(words[0])
         for word in words[1:]:
             index, value = word.split(":")
             if index == "qid":
                 bags.append(int(value))
             else:
-                entries.append((len(y) - 1, int(index) - 1, float(value)))
-    columns = [[0.0] * len(y) for _ in range(p)]
-    for i, j, x in entries:
-        columns[j][i] = x
-    return Data([f"x{j + 1}" for j in range(p)], columns, y, named=False, bags=bags or None)
+                entries.append((len(labels) - 1, int(index) - 1, float(value)))
+                need(entries[-1][1] >= 0 and math.isfinite(entries[-1][2]), "an entry of the data is none")
+    need(not bags or len(bags) == len(labels), "a sample has no bag")
+    return as_labels(labels), entries, bags or None
 
 
-def read_csv(text, document, described):
-    """A table with a header; a column of words becomes one of 0 and 1 for each word, in sorted order."""
-    lines = [line for line in text.splitlines(keepends=True) if line.strip() and not line.startswith("#")]
-    separator = max(",;\t|", key=lines[0].count)
-    table = list(csv.reader(lines, delimiter=separator))
-    header = [name.strip() for name in table[0]]
-    cells = dict(zip(header, zip(*table[1:], strict=True), strict=True))
+# --- Tables: sections "Rules" and "Raw tables" ---------------------------------------------------------------
+
+SEPARATORS = ",;\t|"
+MISSING = ("", "?", "na", "n/a", "nan", "null")
+B = "[ \u00a0\u202f'\u2019]"
+SYMBOL = r"(?:[$€£¥₹₽₩₺₴]|[A-Za-z]{1,3}\$|[A-Za-z]{2,4}\.?|CHF)"
+MONEY = re.compile(
+    rf"([+-]?)\s*{SYMBOL}?\s*([+-]?)\s*((?:[\d.,\s]|{B})+?)\s*{SYMBOL}?", re.ASCII
+)
+DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
+LOOKS = ("date", "date d/m/y", "date m/d/y", "currency", "percent", "decimal comma", "currency decimal comma",
+         "percent decimal comma")  # fmt: skip
+TYPES = set(LOOKS)
+
+
+def is_number(cell):
+    """Whether Python's `float` reads a cell, and it has no underscore."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def is_missing(cell):
+    return cell.strip().lower() in MISSING
+
+
+def is_header(line, first):
+    """Whether a comment is the header of the line of numbers that follows."""
+    rows = []
+    for one in (line, first):
+        separator = max(SEPARATORS, key=one.count)
+        rows.append([is_float(cell) for cell in next(csv.reader([one], delimiter=separator))])
+    return len(rows[0]) == len(rows[1]) >= 2 and all(rows[1]) and not all(rows[0])
+
+
+def is_float(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def records(lines, separator):
+    """The records of a table, the header first, without empty lines and comments; a quote may hold line ends."""
+    header = {mark: lines[0].count(mark) for mark in SEPARATORS if mark in lines[0]}
+    fresh = True
+
+    def feed():
+        nonlocal fresh
+        for i, line in enumerate(lines):
+            comment = i and line.startswith("#") and all(line.count(mark) < k for mark, k in header.items())
+            if not (fresh and (comment or not line.strip(" \r\n"))):
+                fresh = False
+                yield line
+
+    reader = csv.reader(feed(), delimiter=separator, strict=True)
+    while (record := next(reader, None)) is not None:
+        yield record
+        fresh = True
+
+
+def width_of(lines, separator):
+    """Into how many cells a separator splits both of the first two records; 0 where they differ."""
+    try:
+        found = [len(record) for record, _ in zip(records(lines, separator), range(2))]
+    except csv.Error:
+        return 0
+    return found[0] if len(found) == 2 and found[0] == found[1] else 0
+
+
+def cells_of(text):
+    """The cells of a table by the name of their column, in the order of the columns."""
+    lines = list(io.StringIO(text, newline=""))
+    place = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    need(place is not None, "the data has no lines")
+    above = [line[1:].strip() for line in lines[:place] if line.startswith("#")]
+    lines = lines[place:]
+    if above and is_header(above[-1], lines[0].strip("\r\n")):
+        lines.insert(0, above[-1] + "\n")
+    separator = max(SEPARATORS, key=lambda mark: width_of(lines, mark))
+    separator = separator if width_of(lines, separator) >= 2 else ","
+    header, *table = records(lines, separator)
+    header = [name.strip() for name in header]
+    need(table and all(len(row) == len(header) for row in table), "a record of the data has another number of cells")
+    need(len(set(header)) == len(header) and all(header[1:]), "two columns have one name, or one has none")
+    cells = dict(zip(header, (list(column) for column in zip(*table, strict=True)), strict=True))
     if header[0] in ("", "Unnamed: 0"):
-        del cells[header[0]]
-    label = (document.get("read") or {}).get("label") or described.get("data", {}).get("label") or "label"
-    y = [sign_of(cell, document["labels"]) for cell in cells.pop(label)]
-    weights = [float(cell) for cell in cells.pop("sample_weight")] if "sample_weight" in cells else None
-    bags = [int(cell) for cell in cells.pop("bag")] if "bag" in cells else None
-    names, columns = [], []
-    for name in (document.get("read") or {}).get("left_out", []):
-        del cells[name]
-    for name, column in cells.items():
+        numbers = [cell.strip() for cell in cells[header[0]]]
+        counted = len(set(numbers)) == len(numbers) and all(cell.isascii() and cell.isdigit() for cell in numbers)
+        need(counted or header[0], "the first column has no name")
+        if counted:
+            del cells[header[0]]
+    return cells
+
+
+def rules_of(document):
+    """The version of the rules that a document names; 1 if it names none."""
+    rules = document.get("rules", 1)
+    need(type(rules) is int and rules in (1, 2), f"rules {rules!r}, which I do not know")
+    return rules
+
+
+def reading_of(document):
+    """What a document says in `read`, its fields looked at; `left_out` is None where it is missing or null."""
+    rules, read = rules_of(document), document.get("read")
+    given = {"label": None, "words": {}, "left_out": None, "kept": [], "recipe": None, "rules": rules, "null": read is None}
+    if read is None:
+        return given
+    fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
+    need(isinstance(read, dict) and set(read) <= fields | {"recipe"}, "read has unknown fields")
+    need({"label", "words"} <= set(read) and (rules == 1 or fields <= set(read)), "a field of read is missing")
+    given |= read
+    need(given["label"] is None or isinstance(given["label"], str), "read.label is no name")
+    need(isinstance(given["words"], dict), "read.words is no mapping")
+    need(rules == 1 or given["left_out"] is not None, "read.left_out is missing")
+    for key in ("left_out", "kept"):
+        need(given[key] is None or are_names(given[key]), f"read.{key} is no list of names, each once")
+    if "recipe" in read:
+        check_recipe(read["recipe"])
+    return given
+
+
+def are_names(value):
+    """Whether a value of the JSON is a list of different texts."""
+    return isinstance(value, list) and all(isinstance(s, str) for s in value) and len(set(value)) == len(value)
+
+
+def check_recipe(recipe):
+    """The form of `read.recipe`."""
+    fields = {"drop", "use", "impute", "types", "filled", "missing"}
+    need(isinstance(recipe, dict) and set(recipe) == fields, "read.recipe has other fields")
+    need(are_names(recipe["drop"]) and (recipe["use"] is None or are_names(recipe["use"])), "a recipe names no columns")
+    for key in ("impute", "types", "filled", "missing"):
+        need(isinstance(recipe[key], dict), f"read.recipe.{key} is no mapping")
+    need(all(how in ("median", "most frequent", "level") for how in recipe["impute"].values()), "an unknown impute")
+    need(all(isinstance(kind, str) and kind in TYPES for kind in recipe["types"].values()), "an unknown type")
+
+
+class Reading:
+    """A table as columns, by the rules and the recipe that a document names.
+
+    `names` and `columns` are the features, `y` the labels. `words` are the words of every column of words that stays,
+    `rule` what the rule leaves out, `left_out` what is left out by it, `dropped` what options leave out, and `kept` what
+    stays although the rule would leave it out; `filled` and `missing` are what a recipe must say.
+    """
+
+    def __init__(self, cells, read, listed):
+        self.read, self.cells = read, cells
+        self.recipe = read["recipe"] or {"drop": [], "use": None, "impute": {}, "types": {}, "filled": {}, "missing": {}}
+        self.label = "label" if read["label"] is None else read["label"]
+        need(self.label in cells, f"the data has no column of labels {self.label!r}")
+        self.roles = {self.label} | ({"bag", "sample_weight"} & set(cells))
+        self._check_names()
+        drop, use = self.recipe["drop"], self.recipe["use"]
+        self.dropped = [s for s in cells if s not in self.roles and (s in drop or (use is not None and s not in use))]
+        for name in self.roles:
+            need(not any(map(is_missing, cells[name])), f"column {name!r} has a missing cell")
+        self.y = as_labels(cells[self.label])
+        need(all(math.isfinite(v) for v in self.y if isinstance(v, float)), "a label is not finite")
+        self.found = {s: self._column(s) for s in cells if s not in self.roles and s not in self.dropped}
+        self._leave_out(listed)
+        self._make()
+
+    def _check_names(self):
+        recipe, roles = self.recipe, self.roles
+        named = [*recipe["drop"], *recipe["types"], *(name for name in recipe["impute"] if name != "*")]
+        need(not roles & set(named), "a recipe names a column that has a role")
+        unknown = [name for name in [*named, *(recipe["use"] or [])] if name not in self.cells]
+        need(not unknown, f"a recipe names {unknown[:3]}, which the data does not have")
+
+    def _column(self, name):
+        """(values, rows of missing cells, what they are filled with): numbers or texts, filled."""
+        cells = [cell.strip() for cell in self.cells[name]]
+        gaps = [i for i, cell in enumerate(cells) if is_missing(cell)]
+        how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
+        need(how is not None or not gaps, f"column {name!r} has a missing cell, and nothing to fill it with")
+        absent = set(gaps)
+        held = values_of(name, [cell for i, cell in enumerate(cells) if i not in absent], self.recipe["types"].get(name))
+        need(held, f"column {name!r} has no values")
+        fill = None if how is None else filling(held, how)
+        rest = iter(held)
+        return [fill if i in absent else next(rest) for i in range(len(cells))], gaps, fill
+
+    def _leave_out(self, listed):
+        """Which columns of words are left out, held against what `read` says."""
+        read, use = self.read, self.recipe["use"] or []
+        texts = {name: column for name, (column, _, _) in self.found.items() if isinstance(column[0], str)}
+        self.rule = [name for name, column in texts.items() if tells_rows_apart(column)]
+        own = [name for name in self.rule if name not in use]
+        if read["rules"] == 1:
+            own = [name for name in own if name not in listed]
+        stated = own if read["left_out"] is None else read["left_out"]
+        need(set(stated) <= set(texts), f"read.left_out has {sorted(set(stated) - set(texts))[:3]}: no column of words")
+        need(set(stated) <= set(own), f"{sorted(set(stated) - set(own))[:3]} is left out, which the rule keeps")
+        need(stated == [name for name in texts if name in stated], "read.left_out is not in the order of the file")
+        need(set(read["kept"]) <= set(texts), "read.kept has what is no column of words")
+        if read["rules"] > 1:
+            own = [name for name in own if name not in read["kept"]]
+            need(stated == own, f"the columns of words that are left out are {own}, not {stated}")
+        self.left_out = stated
+        self.kept = [name for name in self.rule if name not in stated]
+        self.words = {name: sorted(set(column)) for name, column in texts.items() if name not in stated}
+
+    def _make(self):
+        """Names and columns of the features; what missing cells were filled with is compared."""
+        self.names, self.columns, filled, self.gaps = [], [], {}, {}
+        for name, (column, gaps, fill) in self.found.items():
+            if name in self.left_out:
+                continue
+            if fill is not None:
+                filled[name] = fill
+            if gaps:
+                self.gaps[name] = gaps
+            for word in self.words.get(name, []):
+                self.names.append(f"{name}={word}")
+                self.columns.append([float(one == word) for one in column])
+            if name not in self.words:
+                self.names.append(name)
+                self.columns.append(column)
+                if gaps and self.recipe["impute"].get(name, self.recipe["impute"].get("*")) == "level":
+                    absent = set(gaps)
+                    self.names.append(f"{name}=missing")
+                    self.columns.append([float(i in absent) for i in range(len(column))])
+        need(same(self.recipe["filled"], filled), "read.recipe.filled is not what missing cells are filled with")
+        counts = {name: len(gaps) for name, gaps in self.gaps.items()}
+        need(same(self.recipe["missing"], counts), "read.recipe.missing is not how many cells are missing")
+
+    def digested(self):
+        """What a recipe adds to the data's digest."""
+        recipe = {key: self.recipe[key] for key in ("drop", "use", "impute", "types")}
+        if not (recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None):
+            return []
+        counts = [[name, len(gaps)] for name, gaps in self.gaps.items()]
+        said = json.dumps([recipe, counts], sort_keys=True).encode("ascii")
+        return [said, *(struct.pack(f"<{len(gaps)}q", *gaps) for gaps in self.gaps.values())]
+
+    def weights(self):
+        if "sample_weight" not in self.roles:
+            return None
+        need(all(is_number(cell.strip()) for cell in self.cells["sample_weight"]), "a sample weight is no number")
+        values = [float(cell) for cell in self.cells["sample_weight"]]
+        need(all(0 < v < math.inf for v in values), "a sample weight is not above 0")
+        return values
+
+    def bags(self):
+        """Their numbers if all are whole, otherwise their positions among the different ones."""
+        if "bag" not in self.roles:
+            return None
+        values = as_labels(self.cells["bag"])
+        if all(isinstance(v, float) and v.is_integer() and abs(v) < 2**53 for v in values):
+            return [int(v) for v in values]
+        place = {v: k for k, v in enumerate(sorted(set(values)))}
+        return [place[v] for v in values]
+
+    def used(self, names):
+        """The words of the columns of words that names of features, words or columns refer to."""
+        names = set(names)
+        return {
+            column: words
+            for column, words in self.words.items()
+            if column in names or any(f"{column}={word}" in names for word in words)
+        }
+
+    def notes(self):
+        """What a verdict says about the columns."""
+        lines = []
+        for what, names in (
+            ("left out by the rule for columns of words", self.left_out),
+            ("left out by options", self.dropped),
+            ("kept by options, although the rule would leave it out", self.kept),
+        ):
+            lines += [f"{what}: {', '.join(map(repr, names))}"] if names else []
+        return lines
+
+
+def same(stated, found):
+    """Whether a mapping of the JSON has exactly these numbers and texts."""
+    return set(stated) == set(found) and all(
+        stated[name] == value and not isinstance(stated[name], bool) and isinstance(stated[name], str) == isinstance(value, str)
+        for name, value in found.items()
+    )
+
+
+def values_of(name, cells, kind):
+    """The cells of a column that are not missing, as numbers or as texts."""
+    if kind is not None:
+        values = [typed(cell, kind) for cell in cells]
+        need(None not in values, f"column {name!r} has a cell that is no {kind}")
+        return values
+    numbers = [is_number(cell) for cell in cells]
+    if not all(numbers) and any("," in cell for cell in cells):
+        marked = [cell for cell in cells if "," in cell]
+        thousands = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", cell, re.ASCII) for cell in marked)
+        rest = all(is_it for is_it, cell in zip(numbers, cells, strict=True) if "," not in cell)
+        need(not (thousands and rest), f"column {name!r} has commas between thousands")
+        if all(re.fullmatch(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", cell, re.ASCII) for cell in cells):
+            cells, numbers = [cell.replace(",", ".") for cell in cells], [True] * len(cells)
+    if not all(numbers):
+        need(not any(numbers), f"column {name!r} has numbers and words")
+        return cells
+    values = [float(cell) for cell in cells]
+    need(all(map(math.isfinite, values)), f"column {name!r} has a number that is not finite")
+    return values
+
+
+def filling(held, how):
+    """What fills the missing cells of a column."""
+    if isinstance(held[0], str) and how == "level":
+        return "missing"
+    if how == "most frequent" or isinstance(held[0], str):
+        times = Counter(held)
+        return min(value for value, k in times.items() if k == max(times.values()))
+    held, k = sorted(held), len(held) // 2
+    return held[k] if len(held) % 2 else (held[k - 1] + held[k]) / 2
+
+
+def tells_rows_apart(words):
+    """Section "Columns of words that are left out"."""
+    different, n = sorted(set(words)), len(words)
+    d = len(different)
+    if d <= 20:
+        return False
+    return n < 2 * d or (d > 50 and n < 5 * d) or looks_typed(different[:200])
+
+
+def looks_typed(words):
+    percent = sum(word.endswith("%") for word in words)
+    pattern = re.compile("[$€£¥₹₽₩₺₴%]|\\d[ \u00a0]?[A-Z]{3}$|^[A-Z]{3}[ \u00a0]?\\d")
+    marked = sum(pattern.search(word) is not None for word in words)
+    for kind in LOOKS:
+        if ("percent" in kind and not percent) or ("currency" in kind and percent == marked):
+            continue
+        if sum(typed(word, kind) is not None for word in words) >= 0.9 * len(words):
+            return True
+    return False
+
+
+def typed(cell, kind):
+    """What a cell means under a type, None if it does not read it."""
+    if kind.startswith("date"):
+        return date_of(cell, kind)
+    comma = kind.endswith("decimal comma")
+    if kind.startswith("currency"):
+        sign = 1.0
+        if cell.startswith("(") and cell.endswith(")"):
+            cell, sign = cell[1:-1].strip(), -1.0
+        found = MONEY.fullmatch(cell)
+        if found is None or (found[1] and found[2]):
+            return None
+        value = plain(found[3].strip(), comma)
+        return None if value is None else sign * (-value if "-" in (found[1], found[2]) else value)
+    if kind.startswith("percent"):
+        cell = cell.removesuffix("%").strip()
+    sign, cell = (cell[0], cell[1:].lstrip()) if cell[:1] in ("+", "-") else ("", cell)
+    value = plain(cell, comma)
+    return -value if value is not None and sign == "-" else value
+
+
+def plain(text, comma):
+    """Digits, with thousands apart or not, and a point or a comma before the fraction."""
+    mark, point = (r"\.", ",") if comma else (",", r"\.")
+    found = re.fullmatch(rf"(\d{{1,3}}((?:{mark}|{B})\d{{3}})+|\d+)?({point}\d*)?", text, re.ASCII)
+    if found is None or not re.search(r"\d", text, re.ASCII):
+        return None
+    front = re.sub(r"\D", "", found[1] or "", flags=re.ASCII)
+    return float(f"{front or 0}.{(found[3] or '.')[1:] or 0}")
+
+
+def date_of(cell, kind):
+    """Days since 1970-01-01."""
+    found = DATE.fullmatch(cell)
+    if found is None:
+        if kind != "date" or len(cell) < 8:
+            return None
         try:
-            columns.append([float(cell) for cell in column])
-            names.append(name)
+            moment = datetime.datetime.fromisoformat(cell)
         except ValueError:
-            words = [cell.strip() for cell in column]
-            for word in sorted(set(words)):
-                columns.append([float(one == word) for one in words])
-                names.append(f"{name}={word}")
-    return Data(names, columns, y, weights, bags=bags)
+            return None
+        offset = moment.utcoffset()
+        passed = moment.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)
+        passed -= offset or datetime.timedelta(0)
+        return float(Fraction(passed // datetime.timedelta(microseconds=1), 10**6)) / 86400
+    a, mark, b, c = found.groups()
+    if kind == "date":
+        if len(a) == 4 and len(c) <= 2:
+            year, month, day = a, b, c
+        elif len(c) == 4 and len(a) <= 2 and mark == ".":
+            day, month, year = a, b, c
+        else:
+            return None
+    elif len(a) == 4 and len(c) <= 2:
+        year, month, day = a, b, c
+    elif len(c) == 4 and len(a) <= 2:
+        (day, month), year = (a, b) if kind == "date d/m/y" else (b, a), c
+    else:
+        return None
+    try:
+        return float((datetime.date(int(year), int(month), int(day)) - datetime.date(1970, 1, 1)).days)
+    except ValueError:
+        return None
 
 
 def asked_of(described, names):
@@ -364,12 +818,19 @@ def names_in(text):
     return set(text.split())
 
 
+ARRAYS = names_in(
+    "version column_shift column_scale column_center feature children dual multiplier whole multipliers dual_q dual_start "
+    "dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
+)
+"""All arrays of a sidecar that the page names."""
 NEEDED = names_in(
+    "schema "
+
     "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
     "certificate"
 )
 FIELDS = NEEDED | names_in(
-    "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
+    "stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
     "near_optimal atoms read command settings calibration rules"
 )
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
@@ -403,6 +864,7 @@ class Statement:
         self.document, self.data = document, data
         params = document["params"]
         need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
+        self.rules = rules_of(document)
         self.loss, self.bias = params["loss"], params.get("bias")
         need(isinstance(self.bias, bool), "bias is neither true nor false")
         need({"M", "C", "lambda", "gap"} <= set(params), "a parameter is missing")
@@ -470,6 +932,9 @@ class Statement:
         kind = self.document["scaling"].get("kind")
         need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
         p = len(self.data.names)
+        if self.rules > 1:
+            none = "column_center" not in arrays and "center" not in self.document["scaling"]
+            need(none, f"a center, which rules {self.rules} do not have")
         centred = "column_center" in arrays and kind == "standard"
         if kind == "none":
             shift, scale, center = [0.0] * p, [1.0] * p, [0.0] * p
@@ -1264,6 +1729,8 @@ def check(document, arrays, data):
     """
     need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
     need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
+    check_schema(document)
+    need(set(arrays) <= ARRAYS, f"unknown arrays {sorted(set(arrays) - ARRAYS)}")
     for key in ("params", "scaling", "labels", "columns", "certificate", "weights"):
         need(isinstance(document[key], dict), f"{key} is no mapping")
     status, claimed = document["status"], document["certificate"]
@@ -1272,6 +1739,7 @@ def check(document, arrays, data):
     need(set(claimed) <= known, "an unknown field of the certificate")
     need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
     decline(document)
+    reading_of(document)
     need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
     stated = Statement(document, arrays, data)
     need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
@@ -1287,7 +1755,21 @@ def check(document, arrays, data):
     if document.get("near_optimal") is not None:
         need(objective is not None, "near-optimal supports without an optimum")
         check_list(stated, tree, objective, bound)
-    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
+    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), notes_of(stated)
+
+
+def notes_of(stated):
+    """What is said beside the verdict: rules, labels, columns that are left out, and what the .toml asks for."""
+    data, labels = stated.data, stated.document["labels"]
+    where = f"column {data.reading.label!r} has the labels" if data.reading else "the labels are"
+    notes = [f"read and scaled by rules {stated.rules}; {where} {labels['negative']!r} (-1), {labels['positive']!r} (+1)"]
+    notes += data.reading.notes() if data.reading else []
+    return notes + [f"the data's .toml asks for {one}; the problem does not have it" for one in stated.differs()]
+
+
+def check_schema(document):
+    need(isinstance(document, dict), "the document is no mapping")
+    need(type(document.get("schema")) is int and document["schema"] == 1, "schema is not the whole number 1")
 
 
 def decline(document):
@@ -1297,9 +1779,6 @@ def decline(document):
         raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
     if isinstance(atoms, dict) and atoms.get("made"):
         raise Declined("a kind that I do not carry: products or functions of features")
-    read = document.get("read")
-    if isinstance(read, dict) and read.get("recipe") is not None:
-        raise Declined("a kind that I do not carry: a raw table that a recipe prepares")
 
 
 def prove(stated, tree, status, bound):
@@ -1331,13 +1810,10 @@ def check_classifier(stated):
             said = document["labels"][side]
             same = str(said) == str(name) or (said == name and not isinstance(said, bool))
             need(same, "the labels are others in the data")
-    read = document.get("read")
-    read = {"label": None, "words": {}} if read is None else read
-    need(set(read) <= {"label", "words", "left_out"} and isinstance(read["words"], dict), "read has unknown fields")
-    need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
     chosen = chosen_of(stated, document["selected"])
     used = {data.names[column] for j in chosen for column in stated.columns[j]}
     columns, scaling = document["columns"], document["scaling"]
+    check_read(document, data)
     need(all(type(j) is int and stated.place.get(name) == j for name, j in columns.items()), "columns are others")
     need(set(columns) == used, "the columns are not those of the selected features")
     need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
@@ -1355,6 +1831,17 @@ def check_classifier(stated):
     value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
     need(near(value, said), "the objective is another one")
     return max(value, said)
+
+
+def check_read(document, data):
+    """`read`, beside what the digest shows: the words, and that data without columns of names has nothing to read."""
+    read = reading_of(document)
+    if data.reading is None:
+        need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
+        need(not data.raw or document.get("read") is None, "read, of data that is no table")
+        return
+    names = [*document["columns"], *document["selected"]]
+    need(read["words"] == data.reading.used(names), "read.words are not the words of the selected columns")
 
 
 def verdict(stated, status, objective, bound):
@@ -1384,16 +1871,27 @@ def verdict(stated, status, objective, bound):
     return gap
 
 
+BAD = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, struct.error)
+"""What a malformed document raises where nothing looked at it before."""
+
+
 def guarded(document, arrays, data):
     """("accepted", the numbers), ("rejected", why) or ("declined", why)."""
+    return verdict_of(lambda: check(document, arrays, data))
+
+
+def verdict_of(judge):
+    """("accepted", what a judge found), ("rejected", why) or ("declined", why)."""
     try:
-        return "accepted", check(document, arrays, data)
+        return "accepted", judge()
     except Rejected as error:
         return "rejected", str(error)
     except Declined as error:
         return "declined", str(error)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError) as error:
+    except BAD as error:
         return "rejected", f"the document is malformed: {type(error).__name__} {error}"
+    except OSError as error:
+        return "declined", f"cannot be read: {error}"
     except (MemoryError, RecursionError):
         return "declined", "too large"
 
@@ -1414,41 +1912,46 @@ def load(text):
         raise Rejected(f"not JSON: {error}") from None
 
 
+def beside(path, document):
+    """The bytes of the archive that a document names, after its digest was compared."""
+    entry = document.get("certificate")
+    if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+        raise Declined("the document has no certificate beside it")
+    content = (path.parent / Path(entry["file"]).name).read_bytes()
+    need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
+    return content
+
+
+def judge(where, data):
+    """The lines of the verdict on RESULT.json, PATH.json#POINT or CLASSES.json#LABEL, over a file of data."""
+    name, mark, place = str(where).partition("#")
+    path = Path(name)
+    document = load(path.read_text("utf-8"))
+    check_schema(document)
+    need(not mark, "a result has no parts")
+    content = beside(path, document)
+    return said_of(check(document, read_archive(content), Source(data).data(document)))
+
+
+def said_of(found):
+    """The lines of an accepted result."""
+    status, objective, bound, gap, notes = found
+    return [f"accepted: {summary(status, objective, bound, gap)}", *notes]
+
+
+def summary(status, objective, bound, gap):
+    values = [("objective", objective, ".10g"), ("bound", bound, ".10g"), ("gap", gap, ".3g")]
+    return ", ".join([status, *(f"{name} {'none' if v is None else format(v, form)}" for name, v, form in values)])
+
+
 def main(argv):
     """The command line; see the module."""
     if len(argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    path = Path(argv[0])
-    try:
-        document = load(path.read_text("utf-8"))
-        entry = document.get("certificate") if isinstance(document, dict) else None
-        if isinstance(document, dict) and "points" in document:
-            raise Declined("a path: save one of its points as a result")
-        if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
-            raise Declined("the document has no certificate beside it")
-        content = (path.parent / Path(entry["file"]).name).read_bytes()
-        need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
-        found = guarded(document, read_archive(path.parent / Path(entry["file"]).name), read_data(argv[1], document))
-    except (OSError, UnicodeDecodeError) as error:
-        found = "declined", f"cannot be read: {error}"
-    except Rejected as error:
-        found = "rejected", str(error)
-    except Declined as error:
-        found = "declined", str(error)
-    word, what = found
-    if word != "accepted":
-        print(f"{word}: {what}")
-        return 1 if word == "rejected" else 2
-    status, objective, bound, gap, notes = what
-    for note in notes:
-        print(f"the data's .toml asks for {note}; the problem does not have it")
-    shown = [
-        f"{name} {'none' if v is None else format(v, '.10g')}"
-        for name, v in (("objective", objective), ("bound", bound))
-    ]
-    print(f"accepted: {status}, {shown[0]}, {shown[1]}, gap {'none' if gap is None else format(gap, '.3g')}")
-    return 0
+    word, what = verdict_of(lambda: judge(*argv))
+    print("\n".join(what) if word == "accepted" else f"{word}: {what}")
+    return {"accepted": 0, "rejected": 1, "declined": 2}[word]
 
 
 if __name__ == "__main__":

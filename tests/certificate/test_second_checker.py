@@ -125,7 +125,7 @@ def test_certificates_without_the_scaling_of_columns_are_older_ones(solved: Path
         arrays = {name: stored[name] for name in stored.files if not name.startswith("column_")}
     data = mipfs.read(solved / "credit.csv", scale="standard")
     assert check(document, arrays, data).accepted
-    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    known = two_checkers.second().Source(solved / "credit.csv").data(document)
     found, why = two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)
     assert (found, "earlier version" in why) == ("declined", True)
 
@@ -138,7 +138,7 @@ def test_both_refuse_other_scales_in_the_certificate(solved: Path, name: str) ->
     arrays[name] = np.array([*arrays[name][:-1], b"0x1.0p+1"])
     data = mipfs.read(solved / "credit.csv", scale="standard")
     assert name[7:] in check(document, arrays, data).reason
-    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    known = two_checkers.second().Source(solved / "credit.csv").data(document)
     assert two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)[0] == "rejected"
 
 
