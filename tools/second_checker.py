@@ -23,6 +23,7 @@ import datetime
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import lzma
 import math
@@ -298,17 +299,24 @@ class Source:
             raise Declined(f"the data cannot be read: {error}") from None
         self.kept = {}
 
-    def data(self, document, of=None):
-        """The data of a document: of its two labels, or of class `of` against the rest."""
+    def labels(self, document):
+        """The labels of the samples, as `document` has them read."""
+        return self._raw(document).labels
+
+    def _raw(self, document):
         read = reading_of(document)
+        read.pop("words")  # which words are listed depends on the selection, how the file is read does not
         key = json.dumps([read, document.get("n_features")], sort_keys=True)
         if key not in self.kept:
-            self.kept = {key: self._table(read) if self.is_table else self._svmlight(document)}
-        known = self.kept[key]
+            self.kept[key] = self._table(read) if self.is_table else self._svmlight(document)
+        return self.kept[key]
+
+    def data(self, document, of=None):
+        """The data of a document: of its two labels, or of class `of` against the rest."""
+        known = self._raw(document)
         if of is None:
             y = signs(known.labels, document["labels"])
         else:
-            need(of in known.labels, f"the data has no class {of!r}")
             y = [1.0 if label == of else -1.0 for label in known.labels]
         made = Data(known.names, known.columns, y, known.weights, known.named, known.bags, reading=known.reading, raw=True)
         made.asked = asked_of(self.described, made.names)
@@ -319,7 +327,7 @@ class Source:
             read = read | {"label": self.described.get("data", {}).get("label")}
         found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
         weights, bags = found.weights(), found.bags()
-        return Data(found.names, found.columns, found.y, weights, bags=bags, labels=found.y, reading=found)
+        return Data(found.names, found.columns, None, weights or [1.0] * len(found.y), bags=bags, labels=found.y, reading=found)
 
     def _svmlight(self, document):
         p = whole(document.get("n_features"), "n_features", 1)
@@ -333,7 +341,7 @@ class Source:
         own = [f"x{j + 1}" for j in range(p)]
         names = self.described.get("features", {}).get("names") or self.names or own
         need(len(names) == p, "the data's names are not as many as its columns")
-        return Data(names, columns, labels, named=names != own, bags=bags, labels=labels)
+        return Data(names, columns, None, [1.0] * len(labels), named=names != own, bags=bags, labels=labels)
 
 
 def signs(labels, stated):
@@ -649,6 +657,23 @@ class Reading:
             for column, words in self.words.items()
             if column in names or any(f"{column}={word}" in names for word in words)
         }
+
+    def refilled(self, rows):
+        """Columns by name in which missing cells of some rows are filled with what the other rows say."""
+        made = {}
+        for name, gaps in self.gaps.items():
+            column, absent = self.found[name][0], set(gaps)
+            how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
+            held = [v for i, v in enumerate(column) if i not in absent and i not in rows]
+            if not held:
+                raise Declined(f"column {name!r} has no value outside a fold")
+            fill = filling(held, how)
+            column = [fill if i in absent and i in rows else v for i, v in enumerate(column)]
+            for word in self.words.get(name, []):
+                made[f"{name}={word}"] = [float(one == word) for one in column]
+            if name not in self.words:
+                made[name] = column
+        return made
 
     def notes(self):
         """What a verdict says about the columns."""
@@ -1760,11 +1785,18 @@ def check(document, arrays, data):
 
 def notes_of(stated):
     """What is said beside the verdict: rules, labels, columns that are left out, and what the .toml asks for."""
-    data, labels = stated.data, stated.document["labels"]
+    labels = stated.document["labels"]
+    two = f"{labels['negative']!r} (-1), {labels['positive']!r} (+1)"
+    asked = [f"the data's .toml asks for {one}; the problem does not have it" for one in stated.differs()]
+    return reading_notes(stated.rules, stated.data, two) + asked
+
+
+def reading_notes(rules, data, labels):
+    """How the data became columns, in words."""
     where = f"column {data.reading.label!r} has the labels" if data.reading else "the labels are"
-    notes = [f"read and scaled by rules {stated.rules}; {where} {labels['negative']!r} (-1), {labels['positive']!r} (+1)"]
-    notes += data.reading.notes() if data.reading else []
-    return notes + [f"the data's .toml asks for {one}; the problem does not have it" for one in stated.differs()]
+    notes = [f"read and scaled by rules {rules}; {where} {labels}"]
+    notes += [] if data.raw else ["there is no raw file: how the data became columns is unchecked"]
+    return notes + (data.reading.notes() if data.reading else [])
 
 
 def check_schema(document):
@@ -1871,6 +1903,543 @@ def verdict(stated, status, objective, bound):
     return gap
 
 
+# --- Several results in one document -------------------------------------------------------------------------
+
+
+def members_of(content, count, more=()):
+    """The members of an archive of `count` sidecars, bytes by name."""
+    names = {f"{k}.cert.npz" for k in range(count)} | set(more)
+    return unpacked(content, names.__contains__, "the archive of certificates")
+
+
+def sidecar(members, k, result):
+    """The arrays of the k-th sidecar, after its digest was compared with what its result says."""
+    need(isinstance(result, dict) and isinstance(result.get("certificate"), dict), f"result {k} has no certificate")
+    content = members.get(f"{k}.cert.npz")
+    need(content is not None, f"the archive has no {k}.cert.npz")
+    need(hashlib.sha256(content).hexdigest() == result["certificate"].get("sha256"), f"{k}.cert.npz is another file")
+    return read_archive(content)
+
+
+def gap_agrees(told, upper, lower):
+    """Whether a stated gap is that of two values, as section "The verdict" has it."""
+    if upper is None or lower is None or (upper == 0 != lower):
+        return told is None
+    gap = Fraction(0) if upper == lower else (upper - lower) / abs(upper)
+    room = abs(gap) / 1000 + (CLOSE * (1 + abs(lower / upper)) if upper else 0)
+    return told is None or abs(told - gap) <= room
+
+
+AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M")}
+PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate")
+POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
+POINT_FIELDS = POINT_NEEDED | names_in(
+    "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
+)
+
+
+class Course:
+    """A document of a path: section "A path"."""
+
+    def __init__(self, document, content, source):
+        self.document, self.source, self.kept = document, source, {}
+        need(set(document) >= PATH_NEEDED, "a field of the path is missing")
+        need(set(document) <= PATH_FIELDS, f"unknown fields {sorted(set(document) - PATH_FIELDS)}")
+        need(isinstance(document["axis"], str) and document["axis"] in AXES, "an unknown axis")
+        self.axes, self.points, self.folds = AXES[document["axis"]], document["points"], document["folds"]
+        need(isinstance(self.points, list) and self.points, "the path has no points")
+        need(isinstance(document["params"], dict) and isinstance(document["interrupted"], bool), "the path is malformed")
+        need(self.folds is None or whole(self.folds, "folds", 2) > 1, "folds is no number of them")
+        whole(document["seed"], "seed")
+        self.members = members_of(content, len(self.points), ["folds.npz"])
+        for k, point in enumerate(self.points):
+            need(isinstance(point, dict) and set(point) >= POINT_NEEDED | set(self.axes), f"point {k} lacks a field")
+            need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
+            need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
+            for axis in self.axes:
+                need(axis == "M" and point[axis] is None or number(point[axis], axis) >= 0, f"{axis} is no value")
+        self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
+        need(len(set(self.places)) == len(self.places), "two points are at the same place")
+
+    def proven(self, k):
+        """The bound that the k-th result proves, after it was checked; None where it proves none."""
+        if k not in self.kept:
+            result = self.points[k]["result"]
+            check_schema(result)
+            try:
+                found = check(result, sidecar(self.members, k, result), self.source.data(result))
+            except Rejected as error:
+                raise Rejected(f"point {self.name(k)}: {error}") from None
+            self.kept[k] = number_or_none(result["certificate"]["bound"], "certificate.bound"), found
+        return self.kept[k][0]
+
+    def name(self, k):
+        return ",".join(f"{axis}={value}" for axis, value in zip(self.axes, self.places[k], strict=True))
+
+    def find(self, text):
+        """The position of a point by its name, such as M=4,C=0.1, or of the chosen one (best)."""
+        if text == "best":
+            chosen = self.document["chosen"]
+            need(chosen is not None, "the path chose nothing")
+            wanted = tuple(chosen[axis] for axis in self.axes) if isinstance(chosen, dict) else (chosen,)
+        else:
+            given = dict(part.partition("=")[::2] for part in text.split(","))
+            need(set(given) == set(self.axes), f"a point is named by {','.join(self.axes)}")
+            wanted = tuple(None if given[axis] in ("None", "null") else float(given[axis]) for axis in self.axes)
+        need(wanted in self.places, f"the path has no point {text}")
+        return self.places.index(wanted)
+
+    def is_below(self, i, k):
+        """Whether the optimum of point i is at most that of point k by their places."""
+        for axis, a, b in zip(self.axes, self.places[i], self.places[k], strict=True):
+            if axis == "M":
+                a, b = (-math.inf if v is None else -v for v in (a, b))
+            if a > b:
+                return False
+        return True
+
+    def check_alike(self, k, first):
+        """Two points state one problem, but for the axes."""
+        own, other = (statement_of(self.points[i]["result"], self.axes) for i in (k, first))
+        for what in own:
+            need(own[what] == other[what], f"point {self.name(k)} has other {what}")
+        params = self.points[k]["result"]["params"]
+        for axis in self.axes:
+            need(axis == "rows" or params.get(axis) == self.points[k][axis], f"{axis} of point {self.name(k)} is another")
+        need(self.points[k]["result"].get("driver") == self.document["driver"], "a result is of another driver")
+
+    def check_point(self, k):
+        """What stands beside a result: its summary, and a bound that may come from another point."""
+        point, result = self.points[k], self.points[k]["result"]
+        self.proven(k)
+        for key in ("objective", "selected"):
+            need(point[key] == result[key], f"{key} of point {self.name(k)} is not that of its result")
+        need(point.get("stop_reason") == result.get("stop_reason"), f"stop_reason of point {self.name(k)} is another")
+        counters = result.get("counters") or {}
+        need(point.get("subproblems", 0) == counters.get("subproblems", 0), "subproblems are others")
+        upper, lower = (number_or_none(point[key], key) for key in ("objective", "bound"))
+        self._check_bound(k, lower)
+        is_closed = None not in (upper, lower) and closed(upper, lower, number(result["params"].get("gap"), "gap"))
+        status = "OPTIMAL" if is_closed else result["status"]
+        need(point["status"] == status, f"the status of point {self.name(k)} is {status}")
+        need(None in (upper, lower) or lower <= upper + CLOSE * abs(upper), f"a bound above the objective: {self.name(k)}")
+        need(gap_agrees(number_or_none(point["gap"], "gap"), upper, lower), f"the gap of point {self.name(k)} is another")
+
+    def _check_bound(self, k, bound):
+        if bound is None:
+            return
+        known = [i for i in range(len(self.points)) if i != k and self.is_below(i, k)]
+        claimed = {i: number_or_none(self.points[i]["result"]["certificate"]["bound"], "bound") for i in known}
+        for i in [k, *sorted((i for i in known if claimed[i] is not None), key=lambda i: -claimed[i])]:
+            found = self.proven(i) if i == k or bound <= claimed[i] + CLOSE * abs(claimed[i]) else None
+            if found is not None and bound <= found + CLOSE * abs(found):
+                self.check_alike(i, k)
+                self._check_rows(i, k)
+                return
+        raise Rejected(f"no point proves the bound of point {self.name(k)}")
+
+    def _check_rows(self, i, k):
+        """All rows of point i are rows of point k (which come to the same but along `rows`)."""
+        if "rows" not in self.axes:
+            return
+        rest = rows_in(self.points[k]["result"])
+        for row in rows_in(self.points[i]["result"]):
+            need(row in rest, f"point {self.name(k)} lacks a row of point {self.name(i)}")
+            rest.remove(row)
+
+    def check_all(self):
+        """The parameters of the path, its rows step by step, the errors, and what is chosen."""
+        for k in range(len(self.points)):
+            self.check_alike(k, 0)
+            self.check_point(k)
+        if "rows" in self.axes:
+            order = sorted(range(len(self.points)), key=lambda k: self.places[k])
+            for i, k in zip([None, *order], order, strict=False):
+                if i is not None:
+                    self._check_rows(i, k)
+                before = 0 if i is None else len(self.points[i]["result"]["rows"])
+                new = [row.get("name", "") for row in self.points[k]["result"]["rows"][before:]]
+                added = self.points[k].get("added", "")
+                need(i is None or (all(name in added for name in new) and (new or not added)), "`added` names other rows")
+        params, shared = self.document["params"], self.points[0]["result"]["params"]
+        for key in set(params) | set(shared) - {"gap"}:
+            if key in self.axes:
+                continue
+            need(key in params and key in shared and params[key] == shared[key], f"params.{key} is not that of the points")
+        lists = [params.get(axis) for axis in self.axes]
+        need(all(isinstance(values, list) for values in lists), "params do not have the values of every axis")
+        wanted = set(itertools.product(*lists))
+        need(set(self.places) <= wanted, "a point is at a value that params do not have")
+        need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
+
+    def check_errors(self):
+        """Errors, what they come to, and what is chosen by them; returns what is said of them."""
+        known = [point["errors"] for point in self.points]
+        for point, errors in zip(self.points, known, strict=True):
+            need(isinstance(errors, list) and len(errors) in (0, self.folds or 0), "errors are not one a fold")
+            stated = [point[key] for key in ("error", "deviation", "standard_error")]
+            if not errors:
+                need(stated == [None] * 3, "a mean of errors without errors")
+                continue
+            values = [number(e, "an error") for e in errors]
+            mean = sum(values) / len(values)
+            square = sum((e - mean) ** 2 for e in values) / (len(values) - 1)
+            found = [float(mean), math.sqrt(square), math.sqrt(square / len(values))]
+            need(all(abs(number(a, "an error") - Fraction(b)) <= CLOSE for a, b in zip(stated, found, strict=True)),
+                 "the errors have another mean or deviation")  # fmt: skip
+        self._check_choice()
+        if not any(known):
+            return []
+        if all("fold_classifiers" in point for point in self.points if point["errors"]):
+            fold = self._fold()
+            for k in range(len(self.points)):
+                self._check_folds(k, fold)
+            return ["the errors are those of the classifiers of the folds, which are not proven"]
+        return ["the errors of the folds are unchecked: their classifiers do not stand in the document"]
+
+    def _fold(self):
+        """The fold of every sample."""
+        need("folds.npz" in self.members, "classifiers of folds, without the folds")
+        found = unpacked(self.members["folds.npz"], {"fold.npy"}.__contains__, "folds.npz")
+        need("fold.npy" in found, "folds.npz has no array")
+        array = read_npy(found["fold.npy"], "fold")
+        n = len(self.source.data(self.points[0]["result"]).y)
+        need(array.kind == "i" and array.shape == (n,), "the folds are not one a sample")
+        need(set(array.values) == set(range(self.folds)), "a fold is empty, or a sample is in none")
+        return list(array.values)
+
+    def _check_folds(self, k, fold):
+        """The errors of a point, computed again from the classifiers of the folds."""
+        point = self.points[k]
+        given = point.get("fold_classifiers", [])
+        need(isinstance(given, list) and len(given) == len(point["errors"]), "not one classifier a fold")
+        data = self.source.data(point["result"])
+        params, atoms = point["result"]["params"], point["result"].get("atoms") or {}
+        if params.get("loss") == "structural" or atoms.get("made"):
+            raise Declined("errors of folds of a measure, or of functions or products of features")
+        for f, (one, said) in enumerate(zip(given, point["errors"], strict=True)):
+            need(isinstance(one, dict) and set(one) == {"weights", "intercept"}, "a classifier of a fold")
+            rows = [i for i, other in enumerate(fold) if other == f]
+            least, most = wrong_side(data, one, rows)
+            need(least - CLOSE <= number(said, "an error") <= most + CLOSE, f"error {f} of point {self.name(k)} is another")
+
+    def _check_choice(self):
+        """What the errors choose."""
+        document, rule = self.document, self.document.get("rule", "least-error")
+        need(rule in ("least-error", "one-se"), "an unknown rule")
+        order = [k for k, point in enumerate(self.points) if point["errors"] and point["objective"] is not None]
+        order.sort(key=lambda k: [simplicity(axis, v) for axis, v in zip(self.axes, self.places[k], strict=True)])
+        least = one = None
+        if order and not document["interrupted"]:
+            errors = {k: round(self.points[k]["error"], 12) for k in order}
+            least = min(order, key=errors.__getitem__)
+            limit = round(self.points[least]["error"] + self.points[least]["standard_error"], 12)
+            one = None if "rows" in self.axes else next(k for k in order if errors[k] <= limit)
+        said = {"least_error": least, "one_se": one, "chosen": one if rule == "one-se" else least}
+        for key, k in said.items():
+            if key in document:
+                need(document[key] == self.choice(k), f"{key} is not what the errors say")
+
+    def choice(self, k):
+        """A point as the document names it: null, a number, or a mapping by axis."""
+        if k is None:
+            return None
+        return self.places[k][0] if len(self.axes) == 1 else dict(zip(self.axes, self.places[k], strict=True))
+
+
+def simplicity(axis, value):
+    """A number that is smaller for the simpler of two values of an axis."""
+    value = math.inf if value is None else value
+    return -value if axis == "lambda" else value
+
+
+def rows_in(result):
+    """The rows of a result without what is history."""
+    need(isinstance(result.get("rows"), list) and all(isinstance(row, dict) for row in result["rows"]), "rows are none")
+    return [{key: row.get(key) for key in ("terms", "lb", "ub")} for row in result["rows"]]
+
+
+def statement_of(result, axes):
+    """What all points of a path agree in."""
+    read, atoms = reading_of(result), dict(result.get("atoms") or {})
+    made = dict(atoms.get("made") or {})
+    listed = made.get("kind") == "monomials"  # which products are listed depends on the point
+    if listed:
+        atoms.pop("names", None)
+    atoms["made"] = {key: value for key, value in made.items() if key not in ("features", "parts")}
+    extra = result.get("extra") or {}
+    return {
+        "data": result.get("data_sha256"),
+        "reading": {key: value for key, value in read.items() if key != "words"},
+        "scaling": result["scaling"].get("kind"),
+        "atoms": atoms,
+        "parameters": {key: value for key, value in result["params"].items() if key not in axes},
+        "rows": None if listed or "rows" in axes else rows_in(result),
+        "variables": {name: {key: v for key, v in one.items() if key != "value"} for name, one in extra.items()},
+    }
+
+
+def wrong_side(data, classifier, rows):
+    """The share of rows on the wrong side of a classifier, at least and at most: a score may round to 0."""
+    columns = dict(zip(data.names, data.columns, strict=True))
+    if data.reading is not None:
+        columns |= data.reading.refilled(set(rows))
+    need(isinstance(classifier["weights"], dict) and set(classifier["weights"]) <= set(columns), "weights of a fold")
+    weights = [(columns[name], number(w, "a weight")) for name, w in classifier["weights"].items()]
+    b, least, most = number(classifier["intercept"], "an intercept"), 0, 0
+    for i in rows:
+        terms = [b, *(w * Fraction(column[i]) for column, w in weights)]
+        total, room = sum(terms), (len(terms) + 2) * sum(map(abs, terms)) / 2**52
+        wrong = (total > 0) != (data.y[i] > 0)
+        least += wrong and abs(total) > room
+        most += wrong or abs(total) <= room
+    return Fraction(least, len(rows)), Fraction(most, len(rows))
+
+
+def judge_path(document, content, source, place):
+    """The lines of the verdict on a path, or on one of its points."""
+    course = Course(document, content, source)
+    if place:
+        k = course.find(place)
+        course.check_alike(k, k)
+        course.check_point(k)
+        checked, notes = [k], []
+    else:
+        course.check_all()
+        checked, notes = range(len(course.points)), course.check_errors()
+    lines = [f"accepted: {len(checked)} of {len(course.points)} points of a path along {document['axis']}"]
+    for k in checked:
+        point = course.points[k]
+        values = (None if point[key] is None else float(point[key]) for key in ("objective", "bound", "gap"))
+        lines.append(f"{course.name(k)}: {summary(point['status'], *values)}")
+    return lines + course.kept[checked[0]][1][4] + notes
+
+
+CLASSES_NEEDED = names_in(
+    "schema kind shared_support bias classes status objective bound gap selected results together certificate"
+)
+CLASSES_FIELDS = CLASSES_NEEDED | {"command", "class_weight"}
+WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
+
+
+class Classes:
+    """A document of several classes: section of this name."""
+
+    def __init__(self, document, content, source):
+        self.document, self.source = document, source
+        need(set(document) >= CLASSES_NEEDED, "a field of the document is missing")
+        need(set(document) <= CLASSES_FIELDS, f"unknown fields {sorted(set(document) - CLASSES_FIELDS)}")
+        need(document["kind"] == "one-vs-rest", "an unknown kind")
+        need(isinstance(document["shared_support"], bool) and isinstance(document["bias"], bool), "no yes or no")
+        self.names, self.results, self.together = (document[key] for key in ("classes", "results", "together"))
+        need(isinstance(self.results, list) and self.results, "there are no results")
+        need(all(isinstance(one, dict) for one in self.results), "a result is no mapping")
+        self.shared = document["shared_support"]
+        need(isinstance(self.together, dict) if self.shared else self.together is None, "`together` of a shared support")
+        self.proofs = [self.together] if self.shared else self.results
+        self.members = members_of(content, len(self.proofs))
+        first = self.proofs[0].get("certificate")
+        need(document["certificate"] == first, "the certificate is not that of the first proof")
+        self._classes()
+        for k, one in enumerate(self.results):
+            check_schema(one)
+            labels = {"negative": f"not {self.names[k]}", "positive": self.names[k]}
+            need(one.get("labels") == labels, f"the labels of class {self.names[k]!r} are others")
+            bias = isinstance(one.get("params"), dict) and one["params"].get("bias") is document["bias"]
+            need(bias, f"class {self.names[k]!r} has another bias")
+
+    def _classes(self):
+        """The classes are the labels of the data, in order; their weights."""
+        labels, by_class = sorted(set(self.source.labels(self.results[0]))), self.document.get("class_weight") or {}
+        need(isinstance(self.names, list) and len(self.names) == len(labels) == len(self.results) >= 3,
+             "the classes are not those of the data, or not one a result")  # fmt: skip
+        for label, name in zip(labels, self.names, strict=True):
+            need(isinstance(label, str) == isinstance(name, str) and is_label(label, name), "the classes are others")
+        self.labels, texts = labels, [str(name) for name in self.names]
+        need(isinstance(by_class, dict) and (not by_class or set(by_class) == set(texts)), "class_weight: other classes")
+        need(all(number(v, "a class weight") > 0 for v in by_class.values()), "a class weight is not above 0")
+        self.weight = {label: float(by_class.get(text, 1.0)) for label, text in zip(labels, texts, strict=True)}
+
+    def data(self, k):
+        """The data of the k-th class."""
+        made = self.source.data(self.results[k], of=self.labels[k])
+        labels = self.source.labels(self.results[k])
+        made.weights = [w * self.weight[label] for w, label in zip(made.weights, labels, strict=True)]
+        return made
+
+    def place(self, text):
+        """The position of a class by its label."""
+        found = [k for k, name in enumerate(self.names) if str(name) == text]
+        need(found, f"there is no class {text}")
+        return found[0]
+
+    def check_proofs(self, wanted):
+        """Check the proofs of the classes at these positions, or the one of a shared support; what each comes to."""
+        if self.shared:
+            stack, scaling = self.stack()
+            self._check_atoms(stack)
+            found = [check(self.together, sidecar(self.members, 0, self.together), stack)]
+            for k in wanted:
+                self._check_entry(k, scaling)
+            return found
+        found = []
+        for k in wanted:
+            try:
+                found.append(check(self.results[k], sidecar(self.members, k, self.results[k]), self.data(k)))
+            except Rejected as error:
+                raise Rejected(f"class {self.names[k]!r}: {error}") from None
+        return found
+
+    def stack(self):
+        """The data of all classes, one block after the other, and the scaling of its columns (shift, scale)."""
+        kind = self.results[0]["scaling"].get("kind")
+        need(all(one["scaling"].get("kind") == kind for one in self.results), "the classes are scaled in two ways")
+        if any("center" in one["scaling"] for one in self.results):
+            raise Declined("a shared support of sparse data that is centred")
+        blocks, known = [self.data(k) for k in range(len(self.names))], {}
+        need(all(one.names == blocks[0].names for one in blocks), "the classes are read in two ways")
+        for name, value in self.results[0]["scaling"].get("shift", {}).items():
+            known[name] = (float(number(value, "shift")), float(number(self.results[0]["scaling"]["scale"][name], "scale")))
+        for summed in (exact_sum, sum_in_order):
+            scaling = [known.get(name) or scaling_of(column, kind, summed)
+                       for name, column in zip(blocks[0].names, blocks[0].columns, strict=True)]  # fmt: skip
+            made = self._stacked(blocks, scaling, kind)
+            if made.sha256() == self.together.get("data_sha256"):
+                return made, scaling
+        if kind == "none":
+            raise Rejected("the data is other data (data_sha256 of the stack)")
+        raise Declined("a shared support of scaled data: the scaling of its columns does not stand in it")
+
+    def _stacked(self, blocks, scaling, kind):
+        n, names, columns = len(blocks[0].y), [], []
+        for j, feature in enumerate(blocks[0].names):
+            shift, scale = scaling[j]
+            column = blocks[0].columns[j]
+            column = column if kind == "none" else [(x - shift) / scale for x in column]
+            names += [f"{feature}|{name}" for name in self.names]
+            columns += [[0.0] * (n * k) + column + [0.0] * (n * (len(blocks) - k - 1)) for k in range(len(blocks))]
+        if self.document["bias"]:
+            names += [f"(intercept)|{name}" for name in self.names]
+            columns += [[float(i // n == k) for i in range(n * len(blocks))] for k in range(len(blocks))]
+        y, weights = [v for one in blocks for v in one.y], [v for one in blocks for v in one.weights]
+        return Data(names, columns, y, weights, labels={"negative": "the rest", "positive": "its class"})
+
+    def _check_atoms(self, stack):
+        """The atoms of `together` are the features with their columns, and the intercept is always selected."""
+        together, K = self.together, len(self.names)
+        check_schema(together)
+        names = [name.rpartition(f"|{self.names[0]}")[0] for name in stack.names[::K]]
+        columns = [stack.names[i : i + K] for i in range(0, len(stack.names), K)]
+        atoms, params = together.get("atoms"), together["params"]
+        need(isinstance(atoms, dict) and atoms.get("names") == names, "the atoms of `together` are not the features")
+        need(atoms.get("columns") == columns and not atoms.get("made"), "an atom has other columns than its feature")
+        need(atoms.get("scale") in (None, [1.0] * len(names)), "an atom of `together` has a scale")
+        need(params.get("bias") is False and together["scaling"].get("kind") == "none", "`together` has a bias or scaling")
+        forced = "(intercept)" in params.get("forced_in", [])
+        need(forced or not self.document["bias"], "(intercept) is not in forced_in of `together`")
+
+    def _check_entry(self, k, scaling):
+        """The classifier of a class, which follows from the shared support."""
+        one, together, name = self.results[k], self.together, self.names[k]
+        what = f"class {name!r}"
+        need(one.get("certificate") is None and one.get("bound") is None and one.get("gap") is None, f"{what}: a proof")
+        need(one.get("status") == "FEASIBLE" and one.get("rows") == [] and not one.get("extra"), f"{what}: a status, or rows")
+        need(not (one.get("relaxed") or one.get("near_optimal") or one.get("atoms")), f"{what}: more than a classifier")
+        selected = [s for s in together["selected"] if s != "(intercept)"]
+        need(one["selected"] == selected, f"{what}: another selection than the shared one")
+        data, weights = self.data(k), {}
+        intercept = float(together["weights"].get(f"(intercept)|{name}", 0.0))
+        for feature, (shift, scale) in zip(data.names, scaling, strict=True):
+            w = together["weights"].get(f"{feature}|{name}", 0.0) / scale
+            if w != 0:
+                weights[feature] = w
+                intercept -= w * shift
+        need(one["weights"] == weights and one["intercept"] == intercept, f"{what}: the classifier is another one")
+        params = {key: value for key, value in together["params"].items() if key not in ("M", "forced_in", "bias")}
+        params |= {"M": len(selected), "forced_in": selected, "bias": self.document["bias"]}
+        own = {"forced_in": []} | one["params"]
+        need(set(own) == set(params) and all(own[key] == params[key] for key in params if key != "forced_in"),
+             f"{what}: other params")  # fmt: skip
+        need(sorted(own["forced_in"]) == sorted(selected), f"{what}: other features are forced in")
+        need(one["data_sha256"] == data.sha256(), f"{what}: the data is other data (data_sha256)")
+        p, arrays = len(data.names), {}
+        for i, key in enumerate(("column_shift", "column_scale")):
+            arrays[key] = Array([pair[i].hex().encode() for pair in scaling], (p,), "S")
+        stated = Statement(one | {"certificate": {}}, arrays, data)
+        check_classifier(stated)
+
+    def check_summary(self):
+        """Status, objective, bound, gap and selection of the whole."""
+        document, proofs = self.document, self.proofs
+        need(document["status"] == min((one["status"] for one in proofs), key=WORST.index), "the status is another")
+        for key in ("objective", "bound"):
+            values = [number_or_none(one[key], key) for one in proofs]
+            total = None if None in values else sum(values)
+            said = number_or_none(document[key], key)
+            need((said is None) == (total is None) and (total is None or near(total, said)), f"the {key} is no sum")
+        upper, lower = (number_or_none(document[key], key) for key in ("objective", "bound"))
+        need(gap_agrees(number_or_none(document["gap"], "gap"), upper, lower), "the gap is another")
+        names = dict.fromkeys(s for one in proofs for s in one["selected"] if not (self.shared and s == "(intercept)"))
+        need(document["selected"] == list(names), "the selected features are not those of the classes")
+
+
+def exact_sum(values):
+    return Fraction(sum(map(Fraction, values)))
+
+
+def sum_in_order(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def scaling_of(column, kind, summed):
+    """Shift and scale of a column that nobody states, by sums of one kind: doubles."""
+    if kind == "none" or (len(set(column)) == 1 if kind == "standard" else not any(column)):
+        return 0.0, 1.0
+    n = len(column)
+    if kind == "unit":
+        return 0.0, root(summed([x * x for x in column] if summed is sum_in_order else [Fraction(x) ** 2 for x in column]))
+    if summed is sum_in_order:
+        mean = sum_in_order(column) / n
+        return mean, math.sqrt(sum_in_order([(x - mean) ** 2 for x in column]) / n)
+    mean = exact_sum(column) / n
+    return float(mean), root(sum((Fraction(x) - mean) ** 2 for x in column) / n)
+
+
+def root(value):
+    """The double nearest to the square root of a fraction (to a few more bits)."""
+    value = Fraction(value)
+    shift = max(0, 240 - value.numerator.bit_length() + value.denominator.bit_length()) // 2 * 2
+    return float(Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2)))
+
+
+def judge_classes(document, content, source, label):
+    """The lines of the verdict on several classes, or on one of them."""
+    several = Classes(document, content, source)
+    wanted = [several.place(label)] if label else range(len(several.names))
+    found = several.check_proofs(wanted)
+    if label:
+        one = several.results[wanted[0]]
+        values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
+        return [f"accepted: class {several.names[wanted[0]]}, {summary(one['status'], *values)}", *found[0][4]]
+    several.check_summary()
+    values = (None if document[key] is None else float(document[key]) for key in ("objective", "bound", "gap"))
+    kind = "with a shared support" if several.shared else "one against the rest"
+    lines = [f"accepted: {len(several.names)} classes, {kind}, {summary(document['status'], *values)}"]
+    for k, one in enumerate(several.results):
+        values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
+        lines.append(f"class {several.names[k]}: {summary(one['status'], *values)}")
+    first = several.results[0]
+    notes = reading_notes(rules_of(first), several.data(0), ", ".join(repr(name) for name in several.names))
+    asked = {note: None for one in found for note in one[4] if ".toml" in note}
+    return [*lines, *notes, *asked]
+
+
+# --- The command line ----------------------------------------------------------------------------------------
+
 BAD = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, struct.error)
 """What a malformed document raises where nothing looked at it before."""
 
@@ -1918,7 +2487,8 @@ def beside(path, document):
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
         raise Declined("the document has no certificate beside it")
     content = (path.parent / Path(entry["file"]).name).read_bytes()
-    need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
+    if "classes" not in document:  # there it is the digest of the first proof, compared when that is read
+        need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
     return content
 
 
@@ -1928,8 +2498,11 @@ def judge(where, data):
     path = Path(name)
     document = load(path.read_text("utf-8"))
     check_schema(document)
-    need(not mark, "a result has no parts")
     content = beside(path, document)
+    if "points" in document or "classes" in document:
+        several = judge_path if "points" in document else judge_classes
+        return several(document, content, Source(data), place)
+    need(not mark, "a result has no parts")
     return said_of(check(document, read_archive(content), Source(data).data(document)))
 
 
