@@ -17,6 +17,7 @@ The order below: numbers, the archive, the data, the statement, values of classi
 tree, near-optimal lists, relaxations, the verdict.
 """
 
+import bisect
 import bz2
 import csv
 import datetime
@@ -862,7 +863,8 @@ PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap 
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
 """C times a weight, and numbers of rows, are from its reciprocal to this."""
-CARRIED_ELSEWHERE = {"measure", "beta", "k", "constant", "regulariser"}
+OF_MEASURES = {"measure", "beta", "k", "constant"}
+CARRIED_ELSEWHERE = {"regulariser"}
 """Parameters of problems that this checker declines."""
 
 
@@ -888,7 +890,8 @@ class Statement:
     def __init__(self, document, arrays, data):
         self.document, self.data = document, data
         params = document["params"]
-        need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
+        known = PARAMS | CARRIED_ELSEWHERE | (OF_MEASURES if params.get("loss") == "structural" else set())
+        need(set(params) <= known, f"unknown parameters {sorted(set(params) - known)}")
         self.rules = rules_of(document)
         self.loss, self.bias = params["loss"], params.get("bias")
         need(isinstance(self.bias, bool), "bias is neither true nor false")
@@ -914,6 +917,7 @@ class Statement:
         self._selection(params)
         self._rows()
         self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
+        self.measure = Measure(self, params) if self.loss == "structural" else None
 
     def _weights(self, by_class):
         """The weights of the samples, times those of their classes."""
@@ -1181,6 +1185,9 @@ def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1)
     if not stated.bias:
         need(abs(b) <= (len(used) + 8) * size / 2**53, f"{what}: an intercept where the problem has none")
         b = Fraction(0)
+    if stated.measure:
+        cost = (b / stated.measure.constant) ** 2 / 2 if stated.bias else 0
+        return total + cost + stated.C * stated.measure.loss(scores(stated, used, b))
     margins = [m * sign for m, sign in zip(scores(stated, used, b), stated.y, strict=True)]
     if not stated.rho:
         return total + loss_of(stated, margins, 1)
@@ -1211,6 +1218,106 @@ def loss_of(stated, margins, target):
     return sum((c * s * s / 2 for c, s in short), Fraction(0))
 
 
+# --- Measures: section of this name --------------------------------------------------------------------------
+
+FINE = 1 << 200
+"""Scores are rounded to multiples of 1/FINE where a measure is taken of them."""
+TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
+ORDERS = ("roc-auc", "average-precision")
+
+
+class Measure:
+    """The measure of a statement: what a labelling or an order loses, and the loss of scores."""
+
+    def __init__(self, stated, params):
+        self.name, self.y, self.n = params.get("measure"), stated.y, len(stated.y)
+        need(self.name in (*TABLES, *ORDERS), f"a measure {self.name!r}, which I do not know")
+        self.P = sum(v > 0 for v in self.y)
+        self.N = self.n - self.P
+        need(self.P >= 1 or self.name == "error", "a measure of data without positive samples")
+        need(self.N >= 1 or self.name not in ORDERS, "an order of data without negative samples")
+        self.pairs = Fraction(self.P * self.N if self.name in ORDERS else self.n)  # D
+        need(("beta" in params) == (self.name == "fbeta"), "beta, of another measure or missing")
+        self.B = Fraction(1)
+        if self.name == "fbeta":
+            beta = number(params["beta"], "beta")
+            need(0 < beta < LARGEST, "beta is not above 0, or too large")
+            self.B = Fraction(float(beta) * float(beta))
+        at_k = self.name in ("precision-at-k", "recall-at-k")
+        need("k" not in params or at_k, "k, of another measure")
+        self.k = self.P if params.get("k") is None else whole(params["k"], "k", 1)
+        need(self.k <= self.n, "k is more than the samples")
+        need(("constant" in params) == stated.bias, "constant, without an intercept or missing")
+        self.constant = number(params.get("constant", 1.0), "constant")
+        need(Fraction(1, 10**50) <= self.constant <= 10**50, "constant is too small or large")
+        need(all(w == 1 for w in stated.data.weights), "a measure has no sample weights")
+        need(params.get("class_weight") is None and not stated.bounds, "a measure has no class weights, and no box")
+        need(stated.single or not stated.bounds, "bounds are of features")
+
+    def allows(self, a, b):
+        """Whether a labelling of a positives and b negatives as +1 is admissible."""
+        return self.name in ("error", "f1", "fbeta") or a + b == self.k
+
+    def table(self, a, b):
+        """Δ of a labelling."""
+        if self.name == "error":
+            return Fraction(self.P - a + b, self.n)
+        if self.name in ("f1", "fbeta"):
+            return 1 - (1 + self.B) * a / (a + b + self.B * self.P)
+        return 1 - Fraction(a, self.k if self.name == "precision-at-k" else self.P)
+
+    def lost(self, counts):
+        """Δ of a row of `labelling`, which is found to be one."""
+        own = sorted(k for k, y in zip(counts, self.y, strict=True) if y > 0)
+        other = sorted((k for k, y in zip(counts, self.y, strict=True) if y < 0), reverse=True)
+        if self.name in TABLES:
+            need(all(k in (0, 1) for k in counts), "a labelling has a count that is not 0 or 1")
+            a, b = self.P - sum(own), sum(other)
+            need(self.allows(a, b), "a labelling is not admissible")
+            return self.table(a, b)
+        need(0 <= own[0] and own[-1] <= self.N, "an order has counts that none has")
+        need(other == [self.P - bisect.bisect_right(own, t) for t in range(self.N)], "the counts of an order do not fit")
+        if self.name == "roc-auc":
+            return sum(own) / self.pairs
+        return sum(Fraction(k, r + k) for r, k in enumerate(own, 1)) / self.P
+
+    def loss(self, found):
+        """max(0, the largest Δ − (2/D) Σ y_i k_i f_i) of scores f, by the closed forms, to within 2^−150."""
+        if self.P * self.N > MOST_PRODUCTS // 100:
+            raise Declined("too large: a measure of so many pairs")
+        fixed = [v.numerator * FINE // v.denominator for v in found]
+        own = sorted((v for v, y in zip(fixed, self.y, strict=True) if y > 0), reverse=True)
+        other = sorted((v for v, y in zip(fixed, self.y, strict=True) if y < 0), reverse=True)
+        if self.name in TABLES:
+            best = self._largest_table(own, other)
+        elif self.name == "roc-auc":
+            best = Fraction(sum(max(0, FINE - 2 * (v - u)) for v in own for u in other), FINE) / self.pairs
+        else:
+            best = sum(self._lifted(own, j, u) for j, u in enumerate(other, 1))
+        return max(Fraction(0), best)
+
+    def _largest_table(self, own, other):
+        before = [0, *itertools.accumulate(other)]
+        after = [*itertools.accumulate(own[::-1], initial=0)][::-1]  # of a: the sum of those beyond the a-th
+        best = None
+        for a in range(self.P + 1):
+            fitting = range(self.N + 1) if self.allows(a, -1) or self.name in ("error", "f1", "fbeta") else [self.k - a]
+            for b in fitting:
+                if 0 <= b <= self.N:
+                    value = self.table(a, b) + 2 * Fraction(before[b] - after[a], FINE) / self.pairs
+                    best = value if best is None or value > best else best
+        need(best is not None, "no labelling is admissible")
+        return best
+
+    def _lifted(self, own, j, u):
+        """The part of a negative, the j-th, of average precision: over how many of the last positives it is lifted."""
+        total, best, P = Fraction(0), Fraction(0), self.P
+        for i in range(P, 0, -1):
+            total += Fraction(i, P * (i + j) * (i + j - 1)) - 2 * Fraction(own[i - 1] - u, FINE) / self.pairs
+            best = max(best, total)
+        return best
+
+
 # --- Dual vectors and leaves ---------------------------------------------------------------------------------
 
 
@@ -1235,7 +1342,8 @@ class Duals:
             k, q = self.decoded(d)
             unit = Fraction(1, 1 << q) if q >= 0 else Fraction(1 << -q)
             self._check(k, q)
-            self.kept[d] = (self._g(k, q, unit), self._terms(k, q, unit))
+            signed = [v * s for v, s in zip(k, self.stated.y, strict=True)]
+            self.kept[d] = (self._g(k, q, unit), terms_of(self.stated, signed, q))
         return self.kept[d]
 
     def decoded(self, d):
@@ -1288,27 +1396,69 @@ class Duals:
                     total -= part * Fraction(log_above(r.numerator, r.denominator), ONE)
         return total
 
-    def _terms(self, k, q, unit):
-        """½ λ² Σ ω² of every atom, or h_j where its weight has bounds."""
-        stated = self.stated
-        signed = [v * s for v, s in zip(k, stated.y, strict=True)]
-        half = []
-        for j, (entries, e) in enumerate(stated.integers):
-            dot = sum(signed[i] * x for i, x in entries)
-            shift = q + e
-            if j not in stated.bounds:
-                power = 2 * shift + 1
-                half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
-                continue
-            omega = Fraction(dot) * Fraction(2) ** -shift
-            low, high = stated.bounds[j]
-            outward = stated.scale[j] * (1 + ALLOWANCE)
-            t = omega if low is None else max(omega, low * outward)
-            t = t if high is None else min(t, high * outward)
-            half.append(omega * t - t * t / 2)
-        if stated.single and all(one == 1 for one in stated.lam2):
-            return half
-        return [lam2 * sum(half[j] for j in columns) for lam2, columns in zip(stated.lam2, stated.columns, strict=True)]
+
+class Combinations:
+    """The dual vectors of a measure, combinations of labellings or orders: sections "Dual vectors" and "Measures"."""
+
+    def __init__(self, arrays, stated):
+        self.stated, self.n, self.kept = stated, len(stated.y), {}
+        names = ("dual_q", "dual_start", "dual_label", "dual_whole")
+        self.q, self.start, self.label, self.whole = (array_of(arrays, name) for name in names)
+        self.count = len(self.q)
+        ends = len(self.start) == self.count + 1 and self.start[0] == 0 and self.start == sorted(self.start)
+        need(ends and self.start[-1] == len(self.label) == len(self.whole), "the dual arrays do not belong together")
+        need("labelling" in arrays and arrays["labelling"].kind == "i", "the sidecar has no labelling")
+        shape, values = arrays["labelling"].shape, arrays["labelling"].values
+        need(len(shape) == 2 and shape[1] == self.n, "labelling is not one count a sample")
+        self.rows = [list(values[i * self.n : (i + 1) * self.n]) for i in range(shape[0])]
+        self.lost = [stated.measure.lost(row) for row in self.rows]
+        need(all(0 <= one < len(self.rows) for one in self.label), "a labelling that is not there")
+
+    def get(self, d):
+        """(g, the terms ½ s_j of all atoms) of dual vector d, found feasible."""
+        need(0 <= d < self.count, "a dual vector that is not there")
+        if d not in self.kept:
+            self.kept[d] = self._get(d)
+        return self.kept[d]
+
+    def _get(self, d):
+        stated, measure, q = self.stated, self.stated.measure, self.q[d]
+        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
+        labels, parts = (values[self.start[d] : self.start[d + 1]] for values in (self.label, self.whole))
+        need(all(0 <= part <= 2**53 for part in parts), "a part of a dual vector is below 0, or too wide")
+        need(sum(parts) <= stated.C * Fraction(2) ** q, "a dual vector is above C")
+        largest = (max(1, *self.rows[label]) for label in labels)
+        need(sum(part * top for part, top in zip(parts, largest, strict=True)) < 2**62, "a dual vector is too wide")
+        counts = [0] * self.n
+        for label, part in zip(labels, parts, strict=True):
+            counts = [c + part * k for c, k in zip(counts, self.rows[label], strict=True)]
+        signed = [c * y for c, y in zip(counts, stated.y, strict=True)]
+        unit, factor = Fraction(2) ** -q, 2 / measure.pairs
+        g = sum((part * self.lost[label] for label, part in zip(labels, parts, strict=True)), Fraction(0)) * unit
+        if stated.bias:
+            g -= (measure.constant * factor * sum(signed) * unit) ** 2 / 2
+        return g, [term * factor**2 for term in terms_of(stated, signed, q)]
+
+
+def terms_of(stated, signed, q):
+    """½ λ² Σ ω² of every atom, or h_j where its weight has bounds; v is `signed` · 2^−q."""
+    half = []
+    for j, (entries, e) in enumerate(stated.integers):
+        dot = sum(signed[i] * x for i, x in entries)
+        shift = q + e
+        if j not in stated.bounds:
+            power = 2 * shift + 1
+            half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
+            continue
+        omega = Fraction(dot) * Fraction(2) ** -shift
+        low, high = stated.bounds[j]
+        outward = stated.scale[j] * (1 + ALLOWANCE)
+        t = omega if low is None else max(omega, low * outward)
+        t = t if high is None else min(t, high * outward)
+        half.append(omega * t - t * t / 2)
+    if stated.single and all(one == 1 for one in stated.lam2):
+        return half
+    return [lam2 * sum(half[j] for j in columns) for lam2, columns in zip(stated.lam2, stated.columns, strict=True)]
 
 
 def array_of(arrays, name, kinds="if"):
@@ -1378,7 +1528,7 @@ class Tree:
         derived = document["certificate"].get("derived", [])
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
-        self.duals = Duals(arrays, stated)
+        self.duals = (Combinations if stated.measure else Duals)(arrays, stated)
         work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
         work += 20 * self.count * stated.p
         work += 200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0
@@ -1807,8 +1957,9 @@ def check_schema(document):
 def decline(document):
     """Decline the kinds that this checker does not carry, before anything else is said of them."""
     params, atoms = document["params"], document.get("atoms")
-    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in ("hinge", "squared-hinge", "logistic"):
-        raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
+    losses = ("hinge", "squared-hinge", "logistic", "structural")
+    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in losses:
+        raise Declined("a kind that I do not carry: another loss or another regulariser")
     if isinstance(atoms, dict) and atoms.get("made"):
         raise Declined("a kind that I do not carry: products or functions of features")
 
