@@ -265,7 +265,7 @@ class Data:
             parts[2].update(struct.pack(f"<{len(held)}d", *(x for _, x in held)))
         return hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
 
-    def sha256(self, matrix=None, names=None, p=None):
+    def sha256(self, matrix=None, p=None):
         """Section "The data's digest"; with `matrix`, a digest in place of this data's matrix, of p columns."""
         n, names = len(self.y), list(self.names) if self.named and matrix is None else None
         stated = json.dumps([[n, len(self.names) if p is None else p], names], ensure_ascii=False).encode()
@@ -319,7 +319,9 @@ class Source:
             y = signs(known.labels, document["labels"])
         else:
             y = [1.0 if label == of else -1.0 for label in known.labels]
-        made = Data(known.names, known.columns, y, known.weights, known.named, known.bags, reading=known.reading, raw=True)
+        made = Data(
+            known.names, known.columns, y, known.weights, known.named, known.bags, reading=known.reading, raw=True
+        )
         made.asked = asked_of(self.described, made.names)
         return made
 
@@ -328,7 +330,9 @@ class Source:
             read = read | {"label": self.described.get("data", {}).get("label")}
         found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
         weights, bags = found.weights(), found.bags()
-        return Data(found.names, found.columns, None, weights or [1.0] * len(found.y), bags=bags, labels=found.y, reading=found)
+        return Data(
+            found.names, found.columns, None, weights or [1.0] * len(found.y), bags=bags, labels=found.y, reading=found
+        )
 
     def _svmlight(self, document):
         p = whole(document.get("n_features"), "n_features", 1)
@@ -399,9 +403,7 @@ SEPARATORS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null")
 B = "[ \u00a0\u202f'\u2019]"
 SYMBOL = r"(?:[$€£¥₹₽₩₺₴]|[A-Za-z]{1,3}\$|[A-Za-z]{2,4}\.?|CHF)"
-MONEY = re.compile(
-    rf"([+-]?)\s*{SYMBOL}?\s*([+-]?)\s*((?:[\d.,\s]|{B})+?)\s*{SYMBOL}?", re.ASCII
-)
+MONEY = re.compile(rf"([+-]?)\s*{SYMBOL}?\s*([+-]?)\s*((?:[\d.,\s]|{B})+?)\s*{SYMBOL}?", re.ASCII)
 DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
 LOOKS = ("date", "date d/m/y", "date m/d/y", "currency", "percent", "decimal comma", "currency decimal comma",
          "percent decimal comma")  # fmt: skip
@@ -501,7 +503,15 @@ def rules_of(document):
 def reading_of(document):
     """What a document says in `read`, its fields looked at; `left_out` is None where it is missing or null."""
     rules, read = rules_of(document), document.get("read")
-    given = {"label": None, "words": {}, "left_out": None, "kept": [], "recipe": None, "rules": rules, "null": read is None}
+    given = {
+        "label": None,
+        "words": {},
+        "left_out": None,
+        "kept": [],
+        "recipe": None,
+        "rules": rules,
+        "null": read is None,
+    }
     if read is None:
         return given
     fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
@@ -544,7 +554,14 @@ class Reading:
 
     def __init__(self, cells, read, listed):
         self.read, self.cells = read, cells
-        self.recipe = read["recipe"] or {"drop": [], "use": None, "impute": {}, "types": {}, "filled": {}, "missing": {}}
+        self.recipe = read["recipe"] or {
+            "drop": [],
+            "use": None,
+            "impute": {},
+            "types": {},
+            "filled": {},
+            "missing": {},
+        }
         self.label = "label" if read["label"] is None else read["label"]
         need(self.label in cells, f"the data has no column of labels {self.label!r}")
         self.roles = {self.label} | ({"bag", "sample_weight"} & set(cells))
@@ -573,7 +590,9 @@ class Reading:
         how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
         need(how is not None or not gaps, f"column {name!r} has a missing cell, and nothing to fill it with")
         absent = set(gaps)
-        held = values_of(name, [cell for i, cell in enumerate(cells) if i not in absent], self.recipe["types"].get(name))
+        held = values_of(
+            name, [cell for i, cell in enumerate(cells) if i not in absent], self.recipe["types"].get(name)
+        )
         need(held, f"column {name!r} has no values")
         fill = None if how is None else filling(held, how)
         rest = iter(held)
@@ -691,7 +710,9 @@ class Reading:
 def same(stated, found):
     """Whether a mapping of the JSON has exactly these numbers and texts."""
     return set(stated) == set(found) and all(
-        stated[name] == value and not isinstance(stated[name], bool) and isinstance(stated[name], str) == isinstance(value, str)
+        stated[name] == value
+        and not isinstance(stated[name], bool)
+        and isinstance(stated[name], str) == isinstance(value, str)
         for name, value in found.items()
     )
 
@@ -851,7 +872,6 @@ ARRAYS = names_in(
 """All arrays of a sidecar that the page names."""
 NEEDED = names_in(
     "schema "
-
     "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
     "certificate"
 )
@@ -888,7 +908,8 @@ class Statement:
     """The problem that the JSON states, over the data: sections "What is proven" and "The JSON"."""
 
     def __init__(self, document, arrays, data):
-        self.document, self.data = document, data
+        self.document, self.made = document, made_of(document, data)
+        self.data = self.made.data if self.made else data
         params = document["params"]
         known = PARAMS | CARRIED_ELSEWHERE | (OF_MEASURES if params.get("loss") == "structural" else set())
         need(set(params) <= known, f"unknown parameters {sorted(set(params) - known)}")
@@ -909,7 +930,9 @@ class Statement:
         self.c = [Fraction(c) for c in products]  # fl(C · fl(class weight · weight))
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
-        need(whole(document["n_features"], "n_features") == len(data.names), "n_features is not the width of the data")
+        data = self.data
+        width = self.made.width if self.made else len(data.names)
+        need(whole(document["n_features"], "n_features") == width, "n_features is not the width of the data")
         need(len(set(data.names)) == len(data.names), "two features have one name")
         self.place = {name: j for j, name in enumerate(data.names)}
         self._atoms(document.get("atoms"))
@@ -935,6 +958,8 @@ class Statement:
         atoms = atoms or {}
         need(set(atoms) <= {"names", "columns", "scale", "made"}, "atoms has an unknown field")
         names, columns, scale = (atoms.get(key) for key in ("names", "columns", "scale"))
+        if self.made:
+            names, columns = self.made.names, [[self.data.names[i] for i in group] for group in self.made.groups]
         self.names = list(self.data.names) if names is None else names
         need(isinstance(self.names, list) and all(isinstance(s, str) for s in self.names), "atoms.names are no names")
         need(len(set(self.names)) == len(self.names), "two atoms have one name")
@@ -958,8 +983,10 @@ class Statement:
 
     def _scaling(self, arrays):
         """Shift and scale of every column, checked against the columns, and the scaled columns as integers."""
-        kind = self.document["scaling"].get("kind")
+        of_products = isinstance(self.made, Products)  # whose scaling is that of the raw data
+        kind = "none" if of_products else self.document["scaling"].get("kind")
         need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
+        need(not self.made or kind == "none", "functions of features are scaled")
         p = len(self.data.names)
         if self.rules > 1:
             none = "column_center" not in arrays and "center" not in self.document["scaling"]
@@ -974,7 +1001,7 @@ class Statement:
             center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
         self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
-            stated = self.document["scaling"].get(what) or {}
+            stated = {} if of_products else self.document["scaling"].get(what) or {}
             need(isinstance(stated, dict), f"scaling.{what} is no mapping")
             for name, value in stated.items():
                 need(name in self.place, f"scaling.{what} names {name!r}, which is no feature")
@@ -1150,6 +1177,563 @@ def as_integers(column):
     return [(i, m << (e - d.bit_length() + 1)) for i, m, d in pairs], e
 
 
+# --- Columns that are made: sections "Functions of features" and "Products of features" ----------------------
+
+
+def made_of(document, raw):
+    """The columns that a document makes of the raw data, None where it selects the raw columns themselves."""
+    atoms = document.get("atoms")
+    made = atoms.get("made") if isinstance(atoms, dict) else None
+    if made is None:
+        return None
+    need(isinstance(made, dict), "atoms.made is no mapping")
+    return Functions(document, raw, atoms, made) if "name" in made else Products(document, raw, atoms, made)
+
+
+def scaled_raw(raw, kind, stated):
+    """Columns of raw data as they are scaled, and how far each entry may be off; `stated` has (shift, scale, center).
+
+    What is not stated is computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
+    """
+    need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
+    columns, off, n = [], [], len(raw.y)
+    for name, column in zip(raw.names, raw.columns, strict=True):
+        shift, scale = scaling_of(column, kind, exact_sum)
+        center, u = 0.0, Fraction(1, 2**53)
+        if name in stated:
+            own, (shift, scale, center) = (Fraction(shift), Fraction(scale)), stated[name]
+            flat = kind == "none" or own == (0, 1)
+            room = 0 if flat else (n + 8) * u * own[1]
+            near_shift = abs(Fraction(shift) - own[0]) <= room + (0 if flat else 2 * u * abs(own[0]))
+            near_scale = abs(Fraction(scale) - own[1]) <= room + (0 if flat else (2 * u * own[0]) ** 2 / own[1])
+            need(near_shift and near_scale and scale > 0, f"shift or scale of {name!r} is another")
+        if center:
+            column = [x / scale - center for x in column]
+        elif kind != "none":
+            column = [(x - shift) / scale for x in column]
+        columns.append(column)
+        exact = kind == "none" or name in stated or (shift, scale) == (0.0, 1.0)
+        size = 0 if exact else (n + 8) * 2 * u + 4 * u * abs(Fraction(shift) / Fraction(scale))
+        off.append(None if exact else [size * (1 + abs(Fraction(x))) for x in column])
+    return columns, off
+
+
+def dotted(signed, entries):
+    """Σ |v_i| η_i in units of the grid of v."""
+    return sum(abs(v) * e for v, e in zip(signed, entries, strict=True))
+
+
+class Functions:
+    """Functions of features: every feature is an atom whose columns are φ of its scaled values."""
+
+    def __init__(self, document, raw, atoms, made):
+        fields = {"name", "options", "data_sha256", "n_features", "scaling", "features"}
+        need(set(made) == fields, "atoms.made has other fields")
+        need(atoms.get("names") is None and atoms.get("columns") is None, "functions of features have names or columns")
+        need(made["data_sha256"] == raw.sha256(), "the raw data is other data (data_sha256), or read in another way")
+        need(whole(made["n_features"], "made.n_features") == len(raw.names), "made.n_features is another")
+        need(isinstance(made["features"], dict) and set(made["features"]) <= set(raw.names), "made.features")
+        self.made, self.raw, self.names, self.width = made, raw, raw.names, None
+        self.features, stated = made["features"], {}
+        for name, one in self.features.items():
+            need(isinstance(one, dict), "a feature of made is no mapping")
+            need(
+                {"column", "shift", "scale", "map"} <= set(one) <= {"column", "shift", "scale", "map", "center"}, "made"
+            )
+            need(type(one["column"]) is int and raw.names.index(name) == one["column"], f"{name!r} is another column")
+            need("center" not in one or rules_of(document) == 1, "a center, which these rules do not have")
+            stated[name] = tuple(float(number(one.get(key, 0.0), key)) for key in ("shift", "scale", "center"))
+        columns, off = scaled_raw(raw, made["scaling"], stated)
+        self.map = mapping_of(made, columns, raw.weights)
+        self.parts = []
+        for name, column, moved_by in zip(raw.names, columns, off, strict=True):
+            part = self.map.part(column, moved_by)
+            self.parts.append(part)
+            if name in self.features:
+                part.compare(self.features[name]["map"], name)
+        self._data(raw)
+
+    def _data(self, raw):
+        """The made columns as data, and which of them are whose."""
+        names, columns, self.groups = [], [], []
+        for name, part in zip(raw.names, self.parts, strict=True):
+            self.groups.append(list(range(len(columns), len(columns) + len(part.columns))))
+            names += [f"{name}[{k}]" for k in range(len(part.columns))]
+            columns += part.columns
+        self.width = len(columns)
+        if self.width * len(raw.y) > MOST_NUMBERS:
+            raise Declined("too large: the columns of the functions")
+        self.data = Data(names, columns, raw.y, raw.weights, False, raw.bags, raw.asked, raw.labels, raw.label,
+                         raw.reading, raw.raw)  # fmt: skip
+
+    def sha256(self):
+        """The digest that the document has of its data."""
+        said = {key: value for key, value in self.made.items() if key != "features"}
+        matrix = hashlib.sha256(json.dumps(said, sort_keys=True).encode("ascii")).hexdigest()
+        return self.raw.sha256(matrix, self.width)
+
+    def used(self, chosen):
+        """Columns by name that the selected atoms use, after `made.features` was found to be of these atoms."""
+        need({self.names[j] for j in chosen} == set(self.features), "made.features are not those that are selected")
+        return {self.data.names[i]: i for j in chosen for i in self.groups[j]}
+
+    def terms(self, stated, signed, q):
+        """½ λ² v'Kv of every feature, lowered by how far it may be off."""
+        unit = Fraction(2) ** -q
+        found = []
+        for part, group, lam2 in zip(self.parts, self.groups, stated.lam2, strict=True):
+            total = part.score(signed, [stated.integers[i] for i in group]) * unit * unit
+            if part.eps:
+                total -= 3 * part.eps * (sum(abs(v) * s for v, s in zip(signed, part.norms, strict=True)) * unit) ** 2
+            found.append(lam2 * max(total, Fraction(0)) / 2)
+        return found
+
+
+class Part:
+    """The columns of one feature. `made` is what `map` must say; `eps` and `norms`: how far they may be off."""
+
+    def __init__(self, columns, made, eps=0, off=None, mean_off=0):
+        self.columns, self.made, self.eps, self.off, self.mean_off = columns, made, eps, off, mean_off
+        squares = ([x * x for x in row] for row in zip(*columns, strict=True)) if eps else []
+        self.norms = [Fraction(math.sqrt(math.fsum(row))) for row in squares]
+        self.knots_off = Fraction(0)
+
+    def compare(self, stated, name):
+        need(isinstance(stated, dict) and set(stated) == set(self.made), f"the map of {name!r} has other fields")
+        for key, value in self.made.items():
+            said = stated[key] if isinstance(stated[key], list) else [stated[key]]
+            own = value if isinstance(value, list) else [value]
+            need(
+                isinstance(stated[key], list) == isinstance(value, list) and len(said) == len(own), f"{key} of {name!r}"
+            )
+            for a, b in zip(said, own, strict=True):
+                room = (
+                    Fraction(1, 10**12)
+                    if key == "means"
+                    else self.knots_off * abs(Fraction(b))
+                    if key == "knots"
+                    else 0
+                )
+                need(abs(number(a, key) - Fraction(b)) <= room, f"{key} of {name!r} is another")
+
+    def score(self, signed, integers):
+        """v'Kv in units of the grid of v, squared."""
+        total, sum_v = Fraction(0), abs(sum(signed))
+        for k, (entries, e) in enumerate(integers):
+            omega = abs(Fraction(sum(signed[i] * x for i, x in entries), 1 << e))
+            omega -= self.mean_off * sum_v + (dotted(signed, self.off[k]) if self.off else 0)
+            total += max(omega, Fraction(0)) ** 2
+        return total
+
+
+class Minima(Part):
+    """Of additive-hik: v'Kv by the kernel min(z, z') itself."""
+
+    def __init__(self, columns, made, values, eps, moved_by):
+        super().__init__(columns, made)
+        self.eps, self.norms, self.moved_by = eps, [Fraction(math.sqrt(z)) for z in values], moved_by
+        self.knots_off, self.values = Fraction(eps), values
+        self.order = sorted(range(len(values)), key=lambda i: -values[i])
+
+    def score(self, signed, _):
+        total, above, least = Fraction(0), 0, None
+        for place, i in enumerate(self.order):
+            above += signed[i]
+            after = self.order[place + 1] if place + 1 < len(self.order) else None
+            least = self.values[after] if after is not None else 0.0
+            if self.values[i] > least:
+                total += (Fraction(self.values[i]) - Fraction(least)) * above * above
+        if self.moved_by is not None:
+            total -= 2 * max(self.moved_by) * sum(map(abs, signed)) ** 2
+        return total
+
+
+def mapping_of(made, columns, weights):
+    """The function that is meant, after its options were looked at."""
+    options, name = made["options"], made["name"]
+    need(isinstance(options, dict), "options are no mapping")
+    if name == "additive-hik":
+        return Intersection(options, columns)
+    if name in ("additive-chi2", "additive-intersection", "additive-jensen-shannon"):
+        return Homogeneous(name, options, columns)
+    if name == "additive-gaussian":
+        return Gaussian(options)
+    need(name == "splines", f"functions {name!r}, which I do not know")
+    return Splines(options, weights)
+
+
+def need_options(options, required, optional=()):
+    need(set(required) <= set(options) <= set(required) | set(optional), "the options of the functions are others")
+
+
+def counted(column, shift, all_columns, absolute=False):
+    """Values from 0 on, and the least one."""
+    if shift:
+        least = min(column)
+        return [x - least for x in column], least
+    need(absolute or all(x >= 0 for one in all_columns for x in one), "a value is negative")
+    return column, 0.0
+
+
+class Intersection:
+    """additive-hik."""
+
+    def __init__(self, options, columns):
+        need_options(options, ("levels", "shift"), ("beta", "absolute"))
+        self.levels, self.shift, self.absolute = options["levels"], options["shift"], options.get("absolute", False)
+        need(isinstance(self.shift, bool) and isinstance(self.absolute, bool), "an option is neither true nor false")
+        need(not (self.shift and self.absolute), "shift with absolute")
+        need(self.levels is None or whole(self.levels, "levels", 1) <= 1 << 20, "levels are too many")
+        self.beta, self.all = float(number(options.get("beta", 1.0), "beta")), columns
+        need(0 < self.beta <= 64, "beta is not above 0 and at most 64")
+
+    def part(self, column, moved_by):
+        if moved_by is not None and (self.beta != 1 or self.levels is not None):
+            raise Declined("additive-hik of scaled data, with beta or levels")
+        z, least = counted(column, self.shift, self.all, self.absolute)
+        z = [abs(x) for x in z] if self.absolute else z
+        z = [x**self.beta for x in z] if self.beta != 1 else z
+        top = max(z)
+        if self.levels is not None and top > 0:
+            z = [float(round(min(x / top, 1.0) * self.levels)) / self.levels * top for x in z]
+        knots = sorted({x for x in z if x > 0}) or [1.0]
+        if len(knots) * len(z) > MOST_NUMBERS:
+            raise Declined("too large: the columns of additive-hik")
+        columns = [[0.0] * len(z) for _ in knots]
+        for i, x in enumerate(z):
+            for k, value in chords(x, [0.0, *knots]):
+                columns[k][i] = value
+        eps = Fraction(1, 10**14) if self.beta != 1 else 0
+        return Minima(columns, {"least": least, "knots": knots}, z, eps, moved_by)
+
+
+def chords(z, u):
+    """The entries (k, φ_k(z)) of additive-hik that are not 0."""
+    if z == 0:
+        return
+    yield 0, z / math.sqrt(u[-1])
+    low, high = 0, len(u) - 1
+    while high - low > 1 and u[low] < z < u[high]:
+        middle = (low + high) // 2
+        a, p, r = u[low], u[middle], u[high]
+        share = (z - a) / (p - a) if z <= p else (r - z) / (r - p)
+        yield middle, share * math.sqrt((p - a) * ((r - p) / (r - a)))
+        low, high = (low, middle) if z <= p else (middle, high)
+
+
+class Homogeneous:
+    """Kernels of counts, by waves of the logarithm."""
+
+    def __init__(self, name, options, columns):
+        need_options(options, ("steps", "interval", "shift"))
+        self.name, self.all, self.shift = name, columns, options["shift"]
+        need(isinstance(self.shift, bool) and whole(options["steps"], "steps", 1) <= 50, "steps are too many")
+        L = float(number(options["interval"], "interval"))
+        need(L > 0, "the interval is not above 0")
+        self.waves = [k * L for k in range(options["steps"])]
+        self.heights = [math.sqrt(L * self.kappa(f) * (2 if f > 0 else 1)) for f in self.waves]
+
+    def kappa(self, f):
+        if self.name == "additive-intersection":
+            return (2 / math.pi) / (1 + 4 * f * f)
+        if math.pi * f > 700:
+            raise Declined("waves that are too short")
+        if self.name == "additive-chi2":
+            return 1 / math.cosh(math.pi * f)
+        return (2 / math.log(4)) / (math.cosh(math.pi * f) * (1 + 4 * f * f))
+
+    def part(self, column, moved_by):
+        if moved_by is not None:
+            raise Declined("homogeneous kernels of scaled data")
+        z, least = counted(column, self.shift, self.all)
+        logs = [math.log(x) if x > 0 else 0.0 for x in z]
+        columns = [[math.sqrt(x) * self.heights[0] for x in z]]
+        for f, a in zip(self.waves[1:], self.heights[1:], strict=True):
+            columns.append([math.sqrt(x) * a * math.cos(f * y) for x, y in zip(z, logs, strict=True)])
+            columns.append([math.sqrt(x) * a * math.sin(f * y) for x, y in zip(z, logs, strict=True)])
+        theta = max(self.waves) * max(map(abs, logs))
+        return Part(columns, {"least": least}, Fraction(1 + theta) / 2**48)
+
+
+class Gaussian:
+    """additive-gaussian, by the nodes of Gauss and Hermite."""
+
+    def __init__(self, options):
+        need_options(options, ("pairs", "width", "seed"))
+        if options["seed"] is not None:
+            raise Declined("additive-gaussian with a seed, whose waves NumPy draws")
+        pairs, width = whole(options["pairs"], "pairs", 1), float(number(options["width"], "width"))
+        need(pairs <= 50 and width > 0, "pairs are too many, or the width is not above 0")
+        nodes = hermite(2 * pairs + 1)
+        self.first = math.sqrt(nodes[0][1])
+        self.waves = [(math.sqrt(2) * t / width, math.sqrt(2 * u)) for t, u in nodes[1:]]
+
+    def part(self, column, moved_by):
+        columns, off = [[self.first] * len(column)], [[Fraction(0)] * len(column)]
+        for wave, height in self.waves:
+            columns.append([height * math.cos(wave * x) for x in column])
+            columns.append([height * math.sin(wave * x) for x in column])
+            slope = Fraction(wave * height)
+            off += [[slope * t for t in moved_by or []]] * 2
+        theta = self.waves[-1][0] * max(map(abs, column))
+        return Part(columns, {}, Fraction(1 + theta) / 2**44, None if moved_by is None else off)
+
+
+def hermite(N):
+    """The roots t ≥ 0 of Hermite's polynomial H_N (N odd) in ascending order, each with 2^(N−1) N!/(N² H_(N−1)(t)²)."""
+    bits = 120
+
+    def values(a):  # H_N and H_(N−1) at a/2^bits, times 2^(bits·degree)
+        before, last = 1, 2 * a
+        for k in range(1, N):
+            before, last = last, 2 * a * last - (2 * k << (2 * bits)) * before
+        return last, before
+
+    step = (1 << bits) // 64
+    found, a, sign = [0], step // 2, values(step // 2)[0] > 0
+    while len(found) < (N + 1) // 2:
+        other = values(a + step)[0] > 0
+        if other != sign:
+            low, high = a, a + step
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if (values(middle)[0] > 0) == sign else (low, middle)
+            found.append(low)
+        a, sign = a + step, other
+    top = (math.factorial(N) << (N - 1)) << (2 * bits * (N - 1))
+    return [(a / (1 << bits), float(Fraction(top, (N * values(a)[1]) ** 2))) for a in found]
+
+
+class Splines:
+    """B-splines over quantiles."""
+
+    def __init__(self, options, weights):
+        need_options(options, ("knots", "degree"))
+        self.K, self.degree, self.weights = (
+            whole(options["knots"], "knots", 2),
+            whole(options["degree"], "degree"),
+            weights,
+        )
+        need(self.K <= 1000 and self.degree <= 9, "knots or degree are too large")
+
+    def knots(self, column):
+        order = sorted(range(len(column)), key=column.__getitem__)
+        sums = list(itertools.accumulate(self.weights[i] for i in order))
+        shares = [r / sums[-1] for r in sums]
+        step, quantiles = 1 / (self.K - 1), []
+        for k in range(self.K):
+            least = 1.0 if k == self.K - 1 else k * step
+            quantiles.append(column[order[next(i for i, r in enumerate(shares) if r >= least)]])
+        e, last = 1e-9 * (quantiles[-1] - quantiles[0]), quantiles[-1]
+        if e == 0 or math.isinf(e):
+            return []
+        knots = [quantiles[0]]
+        for value in quantiles[1:-1]:
+            if value > knots[-1] + e and last > value + e:
+                knots.append(value)
+        return [*knots, last]
+
+    def part(self, column, moved_by):
+        b, q, n = self.knots(column), self.degree, len(column)
+        if not b:
+            return Part([[0.0] * n], {"knots": [], "means": [0.0]})
+        t = [b[0] - (b[1] - b[0]) * k for k in range(q, 0, -1)] + b
+        t += [b[-1] + (b[-1] - b[-2]) * k for k in range(1, q + 1)]
+        rows = [splines_at(x, t, q, len(b)) for x in column]
+        total, means, columns = sum(map(Fraction, self.weights)), [], []
+        for values in zip(*rows, strict=True):
+            mean = float(sum(Fraction(w) * Fraction(v) for w, v in zip(self.weights, values, strict=True)) / total)
+            means.append(mean)
+            columns.append([v - mean for v in values])
+        off = None
+        if moved_by is not None:
+            nearest = min(Fraction(v) - Fraction(u) for u, v in itertools.pairwise(b))
+            off = [[4 * (q + 1) ** 2 * move / nearest for move in moved_by]] * len(columns)
+        return Part(columns, {"knots": b, "means": means}, off=off, mean_off=Fraction(n + 8, 2**53))
+
+
+def splines_at(x, t, q, m):
+    """All splines of degree q at x, over the knots t."""
+    place = min(max(max((i for i, knot in enumerate(t) if knot <= x), default=0), q), q + m - 2)
+    found = [float(i == place) for i in range(len(t) - 1)]
+    for o in range(1, q + 1):
+        found = [
+            (x - t[i]) / (t[i + o] - t[i]) * found[i] + (t[i + o + 1] - x) / (t[i + o + 1] - t[i + 1]) * found[i + 1]
+            for i in range(len(found) - 1)
+        ]
+    return found
+
+
+class Products:
+    """Products of features: the monomials that are listed, as columns, and a bound of those that are not."""
+
+    def __init__(self, document, raw, atoms, made):
+        fields = {"kind", "degree", "gamma", "r", "heredity", "count", "parts"}
+        need(made.get("kind") == "monomials" and set(made) == fields, "atoms.made has other fields")
+        need(atoms.get("columns") is None and atoms.get("scale") is None, "products have columns or scales")
+        self.raw, self.made, self.width, params = raw, made, len(raw.names), document["params"]
+        self.degree, self.gamma, self.r = made["degree"], number(made["gamma"], "gamma"), number(made["r"], "r")
+        need(type(self.degree) is int and self.degree in (2, 3), "the degree is neither 2 nor 3")
+        small, large = Fraction(1, 10**30), 10**30
+        need(small <= self.gamma <= large and (self.r == 0 or small <= self.r <= large), "gamma or r is out of range")
+        count = math.comb(self.width + (self.r > 0) + self.degree - 1, self.degree)
+        need(type(made["count"]) is int and made["count"] == count, "made.count is another number")
+        self._check_statement(document, params)
+        self._parts(atoms)
+        self.listed = set(self.parts)
+        scaling, stated = document["scaling"], {}
+        for name in scaling.get("shift", {}):
+            need(name in raw.names, "scaling names what is no feature")
+            stated[name] = tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")) + (0.0,)
+        self.scaled, self.off = scaled_raw(raw, scaling.get("kind"), stated)
+        self.groups = [[j] for j in range(len(self.parts))]
+        columns = [self.column(part) for part in self.parts]
+        self.data = Data(self.names, columns, raw.y, raw.weights, True, raw.bags, raw.asked, raw.labels, raw.label,
+                         raw.reading, raw.raw)  # fmt: skip
+
+    def _check_statement(self, document, params):
+        """What a statement about products may have."""
+        need(params.get("M") is not None, "M of products is no number")
+        need(not params.get("forced_in") and not params.get("forced_out"), "products have forced atoms")
+        need(params.get("lambda") == 0 and not params.get("penalty"), "products have penalties")
+        need(
+            not document.get("extra") and document.get("near_optimal") is None,
+            "products have extra variables or a list",
+        )
+        need(
+            params.get("loss") != "structural" and "center" not in document["scaling"],
+            "products have a measure or center",
+        )
+
+    def _parts(self, atoms):
+        """The monomials as positions of features, with powers, in the order of the columns; their names."""
+        place = {name: j for j, name in enumerate(self.raw.names)}
+        need(isinstance(self.made["parts"], list), "made.parts is no list")
+        self.parts = []
+        for part in self.made["parts"]:
+            need(
+                isinstance(part, list) and all(isinstance(s, str) and s in place for s in part), "a part is no product"
+            )
+            fits = len(part) == self.degree or (self.r > 0 and len(part) < self.degree)
+            need(fits, "a part has another degree")
+            self.parts.append(tuple(sorted(place[s] for s in part)))
+        need(len(set(self.parts)) == len(self.parts), "a product is listed twice")
+        self.names = [self.name(part) for part in self.parts]
+        need(atoms.get("names") == self.names, "the names of the products are others")
+
+    def name(self, part):
+        powers = Counter(part)
+        return " × ".join(self.raw.names[j] + {1: "", 2: "²", 3: "³"}[m] for j, m in powers.items()) or "1"
+
+    def factor(self, part):
+        e, ways = len(part), math.factorial(self.degree)
+        for m in (*Counter(part).values(), self.degree - e):
+            ways //= math.factorial(m)
+        value = float(ways)
+        for one in [float(self.gamma)] * e + [float(self.r)] * (self.degree - e):
+            value *= one
+        return math.sqrt(value)
+
+    def column(self, part):
+        f, columns = self.factor(part), [self.scaled[j] for j in part]
+        if not columns:
+            return [f] * len(self.raw.y)
+        found = columns[0]
+        for other in columns[1:]:
+            found = [a * b for a, b in zip(found, other, strict=True)]
+        return [a * f for a in found]
+
+    def moved(self, part):
+        """How far the entries of a column may be off; None where they are exact."""
+        if not any(self.off[j] for j in part):
+            return None
+        if len(part) > 2:
+            raise Declined("products of three features of scaled data")
+        f, zero = Fraction(self.factor(part)), [Fraction(0)] * len(self.raw.y)
+        moves = [self.off[j] or zero for j in part]
+        if len(part) == 1:
+            return [f * t for t in moves[0]]
+        x, z = ([abs(Fraction(v)) for v in self.scaled[j]] for j in part)
+        return [f * (a * t + b * s + s * t) for a, b, s, t in zip(x, z, *moves, strict=True)]
+
+    def sha256(self):
+        return self.raw.sha256()
+
+    def used(self, chosen):
+        return {self.raw.names[j]: j for k in chosen for j in self.parts[k]}
+
+    def rows(self):
+        """The rows of `made.heredity`, as the document has them."""
+        rule, singles = self.made["heredity"], {part[0]: name for part, name in zip(self.parts, self.names, strict=True)
+                                                if len(part) == 1}  # fmt: skip
+        need(rule in (None, "weak", "strong"), "an unknown heredity")
+        found = []
+        for part, name in zip(self.parts, self.names, strict=True):
+            if rule is None or len(part) < 2:
+                continue
+            features = sorted(set(part))
+            own = [singles[j] for j in features if j in singles]
+            if rule == "weak":
+                found.append({name: 1.0} | dict.fromkeys(own, -1.0))
+            elif len(own) == len(features):
+                found += [{name: 1.0, one: -1.0} for one in own]
+            else:
+                found.append({name: 1.0})
+        return [{"terms": terms, "lb": None, "ub": 0.0} for terms in found]
+
+    def check_rows(self, document):
+        found, wanted = (sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (
+            [{"terms": {s: float(v) for s, v in row["terms"].items()}, "lb": row["lb"], "ub": float(row["ub"])}
+             for row in rows_in(document)], self.rows()))  # fmt: skip
+        need(found == wanted, "the rows are not those of the heredity")
+
+    def terms(self, stated, signed, q):
+        """½ s_j of the products that are listed."""
+        unit = Fraction(2) ** -q
+        return [
+            (self.omega(signed, entries, e, part) * unit) ** 2 / 2
+            for (entries, e), part in zip(stated.integers, self.parts, strict=True)
+        ]
+
+    def omega(self, signed, entries, e, part):
+        """|ω| of a column, lowered by how far it may be off, in units of the grid of v."""
+        found, moves = abs(Fraction(sum(signed[i] * x for i, x in entries), 1 << e)), self.moved(part)
+        return found if moves is None else max(Fraction(0), found - dotted(signed, moves))
+
+    def largest_outside(self, signed):
+        """The largest |ω| among the products that are not listed, in units of the grid of v."""
+        if self.made["count"] * len(signed) > MOST_PRODUCTS // 20:
+            raise Declined("too large: so many products are not listed")
+        v = [float(s) for s in signed]
+        best, found = 0.0, []
+        degrees = range(self.degree + 1) if self.r > 0 else [self.degree]
+        for part in itertools.chain(*(itertools.combinations_with_replacement(range(self.width), e) for e in degrees)):
+            if part not in self.listed:
+                products = [a * b for a, b in zip(v, self.column(part), strict=True)]
+                value, room = abs(math.fsum(products)), 1e-12 * math.fsum(map(abs, products)) + 1e-290
+                best = max(best, value - room)
+                found.append((value + room, part))
+        exact = [self.omega(signed, *as_integers(self.column(part)), part) for top, part in found if top >= best]
+        return max(exact, default=Fraction(0)), bool(found)
+
+    def check_outside(self, stated, tree, outside, bound, status):
+        """(outside): every selection with a product that is not listed reaches the bound."""
+        if self.made["count"] == len(self.parts) or stated.M == 0:
+            return
+        need(status != "INFEASIBLE", "infeasible, where products are not listed")
+        if bound is None or (not stated.rho and bound <= 0):
+            return
+        need(outside is not None and outside.kind == "i" and outside.shape == (1,), "the sidecar has no outside")
+        d = outside.values[0]
+        g, terms = tree.duals.get(d)
+        k, q = tree.duals.decoded(d)
+        rho, _ = self.largest_outside([v * s for v, s in zip(k, stated.y, strict=True)])
+        half = (rho * Fraction(2) ** -q) ** 2 / 2
+        most = sorted([*terms, *[half] * (stated.M - 1)], reverse=True)[: stated.M - 1]
+        level = stated.unit(bound)
+        need(level is not None and g - half - sum(most) >= level, "a product that is not listed may be better")
+
+
 # --- Values of classifiers -----------------------------------------------------------------------------------
 
 
@@ -1276,7 +1860,9 @@ class Measure:
             need(self.allows(a, b), "a labelling is not admissible")
             return self.table(a, b)
         need(0 <= own[0] and own[-1] <= self.N, "an order has counts that none has")
-        need(other == [self.P - bisect.bisect_right(own, t) for t in range(self.N)], "the counts of an order do not fit")
+        need(
+            other == [self.P - bisect.bisect_right(own, t) for t in range(self.N)], "the counts of an order do not fit"
+        )
         if self.name == "roc-auc":
             return sum(own) / self.pairs
         return sum(Fraction(k, r + k) for r, k in enumerate(own, 1)) / self.P
@@ -1442,6 +2028,8 @@ class Combinations:
 
 def terms_of(stated, signed, q):
     """½ λ² Σ ω² of every atom, or h_j where its weight has bounds; v is `signed` · 2^−q."""
+    if stated.made:
+        return stated.made.terms(stated, signed, q)
     half = []
     for j, (entries, e) in enumerate(stated.integers):
         dot = sum(signed[i] * x for i, x in entries)
@@ -1915,8 +2503,10 @@ def check(document, arrays, data):
     need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
     decline(document)
     reading_of(document)
-    need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
+    is_other = "the data is other data (data_sha256), or read in another way"
+    need((document.get("atoms") or {}).get("made") or document["data_sha256"] == data.sha256(), is_other)
     stated = Statement(document, arrays, data)
+    need(not stated.made or document["data_sha256"] == stated.made.sha256(), is_other)
     need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
     tree = Tree(document, arrays, stated)
     bound = number_or_none(claimed["bound"], "certificate.bound")
@@ -1925,6 +2515,9 @@ def check(document, arrays, data):
              "a relaxation has one dual vector")  # fmt: skip
     objective = check_classifier(stated)
     prove(stated, tree, status, bound)
+    if isinstance(stated.made, Products):
+        stated.made.check_rows(document)
+        stated.made.check_outside(stated, tree, arrays.get("outside"), bound, status)
     gap = verdict(stated, status, objective, bound)
     check_relaxed(stated, status, bound)
     if document.get("near_optimal") is not None:
@@ -1960,8 +2553,7 @@ def decline(document):
     losses = ("hinge", "squared-hinge", "logistic", "structural")
     if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in losses:
         raise Declined("a kind that I do not carry: another loss or another regulariser")
-    if isinstance(atoms, dict) and atoms.get("made"):
-        raise Declined("a kind that I do not carry: products or functions of features")
+    need(atoms is None or isinstance(atoms, dict), "atoms is no mapping")
 
 
 def prove(stated, tree, status, bound):
@@ -1994,14 +2586,15 @@ def check_classifier(stated):
             same = str(said) == str(name) or (said == name and not isinstance(said, bool))
             need(same, "the labels are others in the data")
     chosen = chosen_of(stated, document["selected"])
-    used = {data.names[column] for j in chosen for column in stated.columns[j]}
-    columns, scaling = document["columns"], document["scaling"]
+    place = {data.names[column]: column for j in chosen for column in stated.columns[j]}
+    place = stated.made.used(chosen) if stated.made else place
+    used, columns, scaling = set(place), document["columns"], document["scaling"]
     check_read(document, data)
-    need(all(type(j) is int and stated.place.get(name) == j for name, j in columns.items()), "columns are others")
+    need(all(type(j) is int and place.get(name) == j for name, j in columns.items()), "columns are others")
     need(set(columns) == used, "the columns are not those of the selected features")
     need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
     need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
-    centred = {name for name in used if stated.center[stated.place[name]]}
+    centred = {name for name in used if name in stated.place and stated.center[stated.place[name]]}
     need(set(scaling.get("center", {})) == centred, "center is not of the selected features")
     if document["objective"] is None:
         need(not chosen and not document["weights"] and document["intercept"] is None, "a classifier without a value")
@@ -2100,7 +2693,9 @@ class Course:
         need(isinstance(document["axis"], str) and document["axis"] in AXES, "an unknown axis")
         self.axes, self.points, self.folds = AXES[document["axis"]], document["points"], document["folds"]
         need(isinstance(self.points, list) and self.points, "the path has no points")
-        need(isinstance(document["params"], dict) and isinstance(document["interrupted"], bool), "the path is malformed")
+        need(
+            isinstance(document["params"], dict) and isinstance(document["interrupted"], bool), "the path is malformed"
+        )
         need(self.folds is None or whole(self.folds, "folds", 2) > 1, "folds is no number of them")
         whole(document["seed"], "seed")
         self.members = members_of(content, len(self.points), ["folds.npz"])
@@ -2157,7 +2752,9 @@ class Course:
             need(own[what] == other[what], f"point {self.name(k)} has other {what}")
         params = self.points[k]["result"]["params"]
         for axis in self.axes:
-            need(axis == "rows" or params.get(axis) == self.points[k][axis], f"{axis} of point {self.name(k)} is another")
+            need(
+                axis == "rows" or params.get(axis) == self.points[k][axis], f"{axis} of point {self.name(k)} is another"
+            )
         need(self.points[k]["result"].get("driver") == self.document["driver"], "a result is of another driver")
 
     def check_point(self, k):
@@ -2174,8 +2771,13 @@ class Course:
         is_closed = None not in (upper, lower) and closed(upper, lower, number(result["params"].get("gap"), "gap"))
         status = "OPTIMAL" if is_closed else result["status"]
         need(point["status"] == status, f"the status of point {self.name(k)} is {status}")
-        need(None in (upper, lower) or lower <= upper + CLOSE * abs(upper), f"a bound above the objective: {self.name(k)}")
-        need(gap_agrees(number_or_none(point["gap"], "gap"), upper, lower), f"the gap of point {self.name(k)} is another")
+        need(
+            None in (upper, lower) or lower <= upper + CLOSE * abs(upper),
+            f"a bound above the objective: {self.name(k)}",
+        )
+        need(
+            gap_agrees(number_or_none(point["gap"], "gap"), upper, lower), f"the gap of point {self.name(k)} is another"
+        )
 
     def _check_bound(self, k, bound):
         if bound is None:
@@ -2212,12 +2814,17 @@ class Course:
                 before = 0 if i is None else len(self.points[i]["result"]["rows"])
                 new = [row.get("name", "") for row in self.points[k]["result"]["rows"][before:]]
                 added = self.points[k].get("added", "")
-                need(i is None or (all(name in added for name in new) and (new or not added)), "`added` names other rows")
+                need(
+                    i is None or (all(name in added for name in new) and (new or not added)), "`added` names other rows"
+                )
         params, shared = self.document["params"], self.points[0]["result"]["params"]
         for key in set(params) | set(shared) - {"gap"}:
             if key in self.axes:
                 continue
-            need(key in params and key in shared and params[key] == shared[key], f"params.{key} is not that of the points")
+            need(
+                key in params and key in shared and params[key] == shared[key],
+                f"params.{key} is not that of the points",
+            )
         lists = [params.get(axis) for axis in self.axes]
         need(all(isinstance(values, list) for values in lists), "params do not have the values of every axis")
         wanted = set(itertools.product(*lists))
@@ -2273,7 +2880,10 @@ class Course:
             need(isinstance(one, dict) and set(one) == {"weights", "intercept"}, "a classifier of a fold")
             rows = [i for i, other in enumerate(fold) if other == f]
             least, most = wrong_side(data, one, rows)
-            need(least - CLOSE <= number(said, "an error") <= most + CLOSE, f"error {f} of point {self.name(k)} is another")
+            need(
+                least - CLOSE <= number(said, "an error") <= most + CLOSE,
+                f"error {f} of point {self.name(k)} is another",
+            )
 
     def _check_choice(self):
         """What the errors choose."""
@@ -2387,7 +2997,9 @@ class Classes:
         need(isinstance(self.results, list) and self.results, "there are no results")
         need(all(isinstance(one, dict) for one in self.results), "a result is no mapping")
         self.shared = document["shared_support"]
-        need(isinstance(self.together, dict) if self.shared else self.together is None, "`together` of a shared support")
+        need(
+            isinstance(self.together, dict) if self.shared else self.together is None, "`together` of a shared support"
+        )
         self.proofs = [self.together] if self.shared else self.results
         self.members = members_of(content, len(self.proofs))
         first = self.proofs[0].get("certificate")
@@ -2408,7 +3020,9 @@ class Classes:
         for label, name in zip(labels, self.names, strict=True):
             need(isinstance(label, str) == isinstance(name, str) and is_label(label, name), "the classes are others")
         self.labels, texts = labels, [str(name) for name in self.names]
-        need(isinstance(by_class, dict) and (not by_class or set(by_class) == set(texts)), "class_weight: other classes")
+        need(
+            isinstance(by_class, dict) and (not by_class or set(by_class) == set(texts)), "class_weight: other classes"
+        )
         need(all(number(v, "a class weight") > 0 for v in by_class.values()), "a class weight is not above 0")
         self.weight = {label: float(by_class.get(text, 1.0)) for label, text in zip(labels, texts, strict=True)}
 
@@ -2451,7 +3065,10 @@ class Classes:
         blocks, known = [self.data(k) for k in range(len(self.names))], {}
         need(all(one.names == blocks[0].names for one in blocks), "the classes are read in two ways")
         for name, value in self.results[0]["scaling"].get("shift", {}).items():
-            known[name] = (float(number(value, "shift")), float(number(self.results[0]["scaling"]["scale"][name], "scale")))
+            known[name] = (
+                float(number(value, "shift")),
+                float(number(self.results[0]["scaling"]["scale"][name], "scale")),
+            )
         for summed in (exact_sum, sum_in_order):
             scaling = [known.get(name) or scaling_of(column, kind, summed)
                        for name, column in zip(blocks[0].names, blocks[0].columns, strict=True)]  # fmt: skip
@@ -2486,7 +3103,10 @@ class Classes:
         need(isinstance(atoms, dict) and atoms.get("names") == names, "the atoms of `together` are not the features")
         need(atoms.get("columns") == columns and not atoms.get("made"), "an atom has other columns than its feature")
         need(atoms.get("scale") in (None, [1.0] * len(names)), "an atom of `together` has a scale")
-        need(params.get("bias") is False and together["scaling"].get("kind") == "none", "`together` has a bias or scaling")
+        need(
+            params.get("bias") is False and together["scaling"].get("kind") == "none",
+            "`together` has a bias or scaling",
+        )
         forced = "(intercept)" in params.get("forced_in", [])
         need(forced or not self.document["bias"], "(intercept) is not in forced_in of `together`")
 
@@ -2495,7 +3115,10 @@ class Classes:
         one, together, name = self.results[k], self.together, self.names[k]
         what = f"class {name!r}"
         need(one.get("certificate") is None and one.get("bound") is None and one.get("gap") is None, f"{what}: a proof")
-        need(one.get("status") == "FEASIBLE" and one.get("rows") == [] and not one.get("extra"), f"{what}: a status, or rows")
+        need(
+            one.get("status") == "FEASIBLE" and one.get("rows") == [] and not one.get("extra"),
+            f"{what}: a status, or rows",
+        )
         need(not (one.get("relaxed") or one.get("near_optimal") or one.get("atoms")), f"{what}: more than a classifier")
         selected = [s for s in together["selected"] if s != "(intercept)"]
         need(one["selected"] == selected, f"{what}: another selection than the shared one")
@@ -2552,7 +3175,9 @@ def scaling_of(column, kind, summed):
         return 0.0, 1.0
     n = len(column)
     if kind == "unit":
-        return 0.0, root(summed([x * x for x in column] if summed is sum_in_order else [Fraction(x) ** 2 for x in column]))
+        return 0.0, root(
+            summed([x * x for x in column] if summed is sum_in_order else [Fraction(x) ** 2 for x in column])
+        )
     if summed is sum_in_order:
         mean = sum_in_order(column) / n
         return mean, math.sqrt(sum_in_order([(x - mean) ** 2 for x in column]) / n)
