@@ -462,7 +462,7 @@ def records(lines, separator):
 def width_of(lines, separator):
     """Into how many cells a separator splits both of the first two records; 0 where they differ."""
     try:
-        found = [len(record) for record, _ in zip(records(lines, separator), range(2))]
+        found = [len(record) for record, _ in zip(records(lines, separator), range(2), strict=False)]
     except csv.Error:
         return 0
     return found[0] if len(found) == 2 and found[0] == found[1] else 0
@@ -548,8 +548,8 @@ class Reading:
     """A table as columns, by the rules and the recipe that a document names.
 
     `names` and `columns` are the features, `y` the labels. `words` are the words of every column of words that stays,
-    `rule` what the rule leaves out, `left_out` what is left out by it, `dropped` what options leave out, and `kept` what
-    stays although the rule would leave it out; `filled` and `missing` are what a recipe must say.
+    `rule` what the rule leaves out, `left_out` what is left out by it, `dropped` what options leave out, and `kept`
+    what stays although the rule would leave it out; `gaps` are the rows of missing cells by column.
     """
 
     def __init__(self, cells, read, listed):
@@ -866,8 +866,8 @@ def names_in(text):
 
 
 ARRAYS = names_in(
-    "version column_shift column_scale column_center feature children dual multiplier whole multipliers dual_q dual_start "
-    "dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
+    "version column_shift column_scale column_center feature children dual multiplier whole multipliers dual_q "
+    "dual_start dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
 )
 """All arrays of a sidecar that the page names."""
 NEEDED = names_in(
@@ -1584,7 +1584,7 @@ class Products:
         scaling, stated = document["scaling"], {}
         for name in scaling.get("shift", {}):
             need(name in raw.names, "scaling names what is no feature")
-            stated[name] = tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")) + (0.0,)
+            stated[name] = (*tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")), 0.0)
         self.scaled, self.off = scaled_raw(raw, scaling.get("kind"), stated)
         self.groups = [[j] for j in range(len(self.parts))]
         columns = [self.column(part) for part in self.parts]
@@ -1859,7 +1859,7 @@ class Measure:
             a, b = self.P - sum(own), sum(other)
             need(self.allows(a, b), "a labelling is not admissible")
             return self.table(a, b)
-        need(0 <= own[0] and own[-1] <= self.N, "an order has counts that none has")
+        need(own[0] >= 0 and own[-1] <= self.N, "an order has counts that none has")
         need(
             other == [self.P - bisect.bisect_right(own, t) for t in range(self.N)], "the counts of an order do not fit"
         )
@@ -2704,7 +2704,7 @@ class Course:
             need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
             need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
             for axis in self.axes:
-                need(axis == "M" and point[axis] is None or number(point[axis], axis) >= 0, f"{axis} is no value")
+                need((axis == "M" and point[axis] is None) or number(point[axis], axis) >= 0, f"{axis} is no value")
         self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
         need(len(set(self.places)) == len(self.places), "two points are at the same place")
 

@@ -80,10 +80,11 @@ def test_it_rejects_a_higher_bound_other_data_and_another_sidecar(solved: Path, 
 def test_it_declines_what_it_does_not_carry(solved: Path, tmp_path: Path) -> None:
     assert run(solved / "credit.json", tmp_path / "none.csv")[0] == 2
     assert run(solved / "credit.json", tmp_path / "x.parquet")[0] == 2
-    options = ["-p", "measure=f1", "-p", "M=1", "-p", "C=1", "--scale", "standard", "--time-limit", "2", "--quiet"]
-    written = ["--json", str(tmp_path / "f.json")]
-    assert main(["solve", "structural", str(solved / "wdbc.svm"), *options, *written]) == 0
-    code, said = run(tmp_path / "f.json", solved / "wdbc.svm")
+    document = json.loads((solved / "credit.json").read_text(encoding="utf-8"))
+    document["params"]["regulariser"] = {"name": "huber", "width": 1.0}
+    shutil.copy(solved / "credit.cert.npz", tmp_path)
+    (tmp_path / "credit.json").write_text(json.dumps(document), encoding="utf-8")
+    code, said = run(tmp_path / "credit.json", solved / "credit.csv")
     assert (code, said.startswith("declined: a kind")) == (2, True)
 
 

@@ -22,8 +22,8 @@ VERSIONS = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name
 DATA = {name: file for name, (_, file, *_) in make.COMMANDS.items()} | {
     name: file for name, (file, _) in make.MADE.items()
 }
-DECLINED = {"measure", "products", "functions"}
-"""What the second checker does not carry."""
+DECLINED = {"measure"}
+"""What the second checker does not carry: scaled data with an intercept, whose scaling does not stand in the sidecar."""
 CASES = [(version, name) for version in VERSIONS for name in sorted(DATA) if (version / f"{name}.json").exists()]
 EACH = pytest.mark.parametrize(("version", "name"), CASES, ids=[f"{path.name}-{name}" for path, name in CASES])
 
