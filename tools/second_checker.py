@@ -1191,14 +1191,16 @@ def made_of(document, raw):
 
 
 def scaled_raw(raw, kind, stated):
-    """Columns of raw data as they are scaled, and how far each entry may be off; `stated` has (shift, scale, center).
+    """Columns of raw data as they are scaled, how far each entry may be off, and (shift, scale) of each column.
 
-    What is not stated is computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
+    `stated` has (shift, scale, center) of some by name.
+
+    The others are computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
     """
     need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
-    columns, off, n = [], [], len(raw.y)
+    columns, off, scaling, n = [], [], [], len(raw.y)
     for name, column in zip(raw.names, raw.columns, strict=True):
-        shift, scale = scaling_of(column, kind, exact_sum)
+        shift, scale = scaling_of(column, kind)
         center, u = 0.0, Fraction(1, 2**53)
         if name in stated:
             own, (shift, scale, center) = (Fraction(shift), Fraction(scale)), stated[name]
@@ -1212,10 +1214,29 @@ def scaled_raw(raw, kind, stated):
         elif kind != "none":
             column = [(x - shift) / scale for x in column]
         columns.append(column)
+        scaling.append((shift, scale))
         exact = kind == "none" or name in stated or (shift, scale) == (0.0, 1.0)
         size = 0 if exact else (n + 8) * 2 * u + 4 * u * abs(Fraction(shift) / Fraction(scale))
         off.append(None if exact else [size * (1 + abs(Fraction(x))) for x in column])
-    return columns, off
+    return columns, off, scaling
+
+
+def scaling_of(column, kind):
+    """The doubles nearest to mean and deviation, or to 0 and norm; 0 and 1 of a column that stays as it is."""
+    if kind == "none" or (len(set(column)) == 1 if kind == "standard" else not any(column)):
+        return 0.0, 1.0
+    exact, n = [Fraction(x) for x in column], len(column)
+    if kind == "unit":
+        return 0.0, root(sum(x * x for x in exact))
+    mean = sum(exact) / n
+    return float(mean), root(sum((x - mean) ** 2 for x in exact) / n)
+
+
+def root(value):
+    """The double nearest to the square root of a fraction (to a few more bits)."""
+    value = Fraction(value)
+    shift = max(0, 240 - value.numerator.bit_length() + value.denominator.bit_length()) // 2 * 2
+    return float(Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2)))
 
 
 def dotted(signed, entries):
@@ -1243,7 +1264,7 @@ class Functions:
             need(type(one["column"]) is int and raw.names.index(name) == one["column"], f"{name!r} is another column")
             need("center" not in one or rules_of(document) == 1, "a center, which these rules do not have")
             stated[name] = tuple(float(number(one.get(key, 0.0), key)) for key in ("shift", "scale", "center"))
-        columns, off = scaled_raw(raw, made["scaling"], stated)
+        columns, off, _ = scaled_raw(raw, made["scaling"], stated)
         self.map = mapping_of(made, columns, raw.weights)
         self.parts = []
         for name, column, moved_by in zip(raw.names, columns, off, strict=True):
@@ -1585,7 +1606,7 @@ class Products:
         for name in scaling.get("shift", {}):
             need(name in raw.names, "scaling names what is no feature")
             stated[name] = (*tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")), 0.0)
-        self.scaled, self.off = scaled_raw(raw, scaling.get("kind"), stated)
+        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated)
         self.groups = [[j] for j in range(len(self.parts))]
         columns = [self.column(part) for part in self.parts]
         self.data = Data(self.names, columns, raw.y, raw.weights, True, raw.bags, raw.asked, raw.labels, raw.label,
@@ -3062,29 +3083,22 @@ class Classes:
         need(all(one["scaling"].get("kind") == kind for one in self.results), "the classes are scaled in two ways")
         if any("center" in one["scaling"] for one in self.results):
             raise Declined("a shared support of sparse data that is centred")
-        blocks, known = [self.data(k) for k in range(len(self.names))], {}
+        blocks, first = [self.data(k) for k in range(len(self.names))], self.results[0]["scaling"]
         need(all(one.names == blocks[0].names for one in blocks), "the classes are read in two ways")
-        for name, value in self.results[0]["scaling"].get("shift", {}).items():
-            known[name] = (
-                float(number(value, "shift")),
-                float(number(self.results[0]["scaling"]["scale"][name], "scale")),
-            )
-        for summed in (exact_sum, sum_in_order):
-            scaling = [known.get(name) or scaling_of(column, kind, summed)
-                       for name, column in zip(blocks[0].names, blocks[0].columns, strict=True)]  # fmt: skip
-            made = self._stacked(blocks, scaling, kind)
-            if made.sha256() == self.together.get("data_sha256"):
-                return made, scaling
-        if kind == "none":
+        stated = {}
+        for name in first.get("shift", {}):
+            stated[name] = (*(float(number(first[key][name], key)) for key in ("shift", "scale")), 0.0)
+        columns, _, scaling = scaled_raw(blocks[0], kind, stated)
+        made = self._stacked(blocks, columns)
+        if made.sha256() != self.together.get("data_sha256"):
+            if kind != "none":
+                raise Declined("a shared support of scaled data: the scaling of its columns does not stand in it")
             raise Rejected("the data is other data (data_sha256 of the stack)")
-        raise Declined("a shared support of scaled data: the scaling of its columns does not stand in it")
+        return made, scaling
 
-    def _stacked(self, blocks, scaling, kind):
+    def _stacked(self, blocks, scaled):
         n, names, columns = len(blocks[0].y), [], []
-        for j, feature in enumerate(blocks[0].names):
-            shift, scale = scaling[j]
-            column = blocks[0].columns[j]
-            column = column if kind == "none" else [(x - shift) / scale for x in column]
+        for feature, column in zip(blocks[0].names, scaled, strict=True):
             names += [f"{feature}|{name}" for name in self.names]
             columns += [[0.0] * (n * k) + column + [0.0] * (n * (len(blocks) - k - 1)) for k in range(len(blocks))]
         if self.document["bias"]:
@@ -3158,49 +3172,18 @@ class Classes:
         need(document["selected"] == list(names), "the selected features are not those of the classes")
 
 
-def exact_sum(values):
-    return Fraction(sum(map(Fraction, values)))
-
-
-def sum_in_order(values):
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
-def scaling_of(column, kind, summed):
-    """Shift and scale of a column that nobody states, by sums of one kind: doubles."""
-    if kind == "none" or (len(set(column)) == 1 if kind == "standard" else not any(column)):
-        return 0.0, 1.0
-    n = len(column)
-    if kind == "unit":
-        return 0.0, root(
-            summed([x * x for x in column] if summed is sum_in_order else [Fraction(x) ** 2 for x in column])
-        )
-    if summed is sum_in_order:
-        mean = sum_in_order(column) / n
-        return mean, math.sqrt(sum_in_order([(x - mean) ** 2 for x in column]) / n)
-    mean = exact_sum(column) / n
-    return float(mean), root(sum((Fraction(x) - mean) ** 2 for x in column) / n)
-
-
-def root(value):
-    """The double nearest to the square root of a fraction (to a few more bits)."""
-    value = Fraction(value)
-    shift = max(0, 240 - value.numerator.bit_length() + value.denominator.bit_length()) // 2 * 2
-    return float(Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2)))
-
-
 def judge_classes(document, content, source, label):
     """The lines of the verdict on several classes, or on one of them."""
     several = Classes(document, content, source)
     wanted = [several.place(label)] if label else range(len(several.names))
     found = several.check_proofs(wanted)
+    first = several.results[0]
+    notes = reading_notes(rules_of(first), several.data(0), ", ".join(repr(name) for name in several.names))
+    notes += dict.fromkeys(note for one in found for note in one[4] if ".toml" in note)
     if label:
         one = several.results[wanted[0]]
         values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
-        return [f"accepted: class {several.names[wanted[0]]}, {summary(one['status'], *values)}", *found[0][4]]
+        return [f"accepted: class {several.names[wanted[0]]}, {summary(one['status'], *values)}", *notes]
     several.check_summary()
     values = (None if document[key] is None else float(document[key]) for key in ("objective", "bound", "gap"))
     kind = "with a shared support" if several.shared else "one against the rest"
@@ -3208,10 +3191,7 @@ def judge_classes(document, content, source, label):
     for k, one in enumerate(several.results):
         values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
         lines.append(f"class {several.names[k]}: {summary(one['status'], *values)}")
-    first = several.results[0]
-    notes = reading_notes(rules_of(first), several.data(0), ", ".join(repr(name) for name in several.names))
-    asked = {note: None for one in found for note in one[4] if ".toml" in note}
-    return [*lines, *notes, *asked]
+    return [*lines, *notes]
 
 
 # --- The command line ----------------------------------------------------------------------------------------

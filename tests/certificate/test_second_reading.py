@@ -1,4 +1,4 @@
-"""The second checker's reading of files: what damaged, doubled and unknown parts come to, and how tables become columns."""
+"""The second checker's reading: damaged, doubled and unknown parts of files, and how tables become columns."""
 
 from __future__ import annotations
 
@@ -255,7 +255,10 @@ TABLES = {
         "a,b,c,bag,sample_weight,label\n1,u,3,q,1,1\n,v,4,q,2,0\n1,,5,p,0.5,1\n2,v,6,r,1,0\n",
         {"impute": "most frequent", "drop": ["c"]},
     ),
-    "use and median": ("a,b,c,label\n1,2,3,1\n,4,4,0\n3,6,5,1\n4,8,6,0\n10,9,9,1\n", {"impute": {"a": "median"}, "use": ["a", "c"]}),
+    "use and median": (
+        "a,b,c,label\n1,2,3,1\n,4,4,0\n3,6,5,1\n4,8,6,0\n10,9,9,1\n",
+        {"impute": {"a": "median"}, "use": ["a", "c"]},
+    ),
 }  # fmt: skip
 
 
