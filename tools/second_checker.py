@@ -2,19 +2,31 @@
 """A second checker of mipfs certificates, which shares nothing with the package: one file, exact arithmetic.
 
     python second_checker.py RESULT.json DATA
+    python second_checker.py PATH.json[#M=4,C=0.1|#best] DATA
+    python second_checker.py CLASSES.json[#LABEL] DATA
 
-It says "accepted" with the bound, the gap and the status that are proven (exit code 0), "rejected: why" (1), or
-"declined: why" (2) where it is not made for what it is given: it takes svmlight and CSV text, sums over the samples
-(hinge, squared hinge, logistic), features, groups and trees, rows, penalties, bounds on weights and near-optimal lists;
-not measures, products or functions of features, other regularisers, other formats, nor what would take it very long.
+It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
+code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
+CSV text, raw tables with a recipe; the hinge, the squared hinge, the logistic loss and those of measures; features,
+groups, trees, functions and products of features; rows, penalties, bounds on weights, near-optimal lists, paths, and
+several classes. It declines
+
+- other files (Parquet, npz, column stores), other losses and other regularisers;
+- scaled data whose scaling does not stand in the sidecar: certificates of early versions, measures with an intercept,
+  a shared support of several classes; functions and products of scaled data where the page knows no bound of the error;
+- waves that NumPy draws (additive-gaussian with a seed), and errors of folds of measures, functions and products;
+- scorecards, and what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_BYTES`, `MOST_NUMBERS`).
 
 Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
-are doubles, doubles are fractions, and the two logarithms that the logistic loss needs are enclosed (`log_above`). It
-was written from docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer,
-nothing to install.
+are doubles, doubles are fractions, the two logarithms that the logistic loss needs are enclosed (`log_above`), and
+scores are rounded to 200 binary digits where a measure is taken of them. Only columns that are made by roots, powers,
+logarithms and cosines are computed in doubles, as the page says, with what they may be off by. It was written from
+docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer, nothing to
+install.
 
-The order below: numbers, the archive, the data, the statement, values of classifiers, dual vectors and leaves, the
-tree, near-optimal lists, relaxations, the verdict.
+The order below: numbers, the archive, the data, tables, the statement, columns that are made, values of classifiers,
+measures, dual vectors and leaves, the tree, near-optimal lists, relaxations, the verdict, several results in one
+document, the command line.
 """
 
 import bisect
