@@ -338,7 +338,7 @@ class Source:
         return made
 
     def _table(self, read):
-        if read["null"] and read["label"] is None:
+        if read["rules"] == 1 and read["label"] is None:  # which says nothing there
             read = read | {"label": self.described.get("data", {}).get("label")}
         found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
         weights, bags = found.weights(), found.bags()
@@ -522,7 +522,6 @@ def reading_of(document):
         "kept": [],
         "recipe": None,
         "rules": rules,
-        "null": read is None,
     }
     if read is None:
         return given
