@@ -1198,6 +1198,7 @@ def made_of(document, raw):
     if made is None:
         return None
     need(isinstance(made, dict), "atoms.made is no mapping")
+    need(len(set(raw.names)) == len(raw.names), "two features have one name")
     return Functions(document, raw, atoms, made) if "name" in made else Products(document, raw, atoms, made)
 
 
@@ -2152,6 +2153,7 @@ class Tree:
         work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
         work += 20 * self.count * stated.p
         work += 200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0
+        work += len(self.duals.label) * len(stated.y) if stated.measure else 0
         if work > MOST_PRODUCTS:
             raise Declined(f"too large: about {work:.0e} products of exact numbers")
         self.lines, self.rays = {}, {}
@@ -3034,8 +3036,8 @@ class Classes:
         )
         self.proofs = [self.together] if self.shared else self.results
         self.members = members_of(content, len(self.proofs))
-        first = self.proofs[0].get("certificate")
-        need(document["certificate"] == first, "the certificate is not that of the first proof")
+        known = [one["certificate"] for one in self.proofs if one.get("certificate") is not None]
+        need(known and document["certificate"] == known[0], "the certificate is not that of the first proof")
         self._classes()
         for k, one in enumerate(self.results):
             check_schema(one)
