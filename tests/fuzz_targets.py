@@ -287,9 +287,8 @@ PLAIN = (
 
 def data_name(name: str) -> str:
     """The kept data file that a kept result is of."""
-    from tests.kept_results import make
-
-    return make.COMMANDS[name][1] if name in make.COMMANDS else make.MADE[name][0]
+    entry = json.loads((KEPT / "kept.json").read_text(encoding="utf-8"))[name]
+    return str(entry["data"])
 
 
 def result_seeds() -> dict[str, Files]:

@@ -319,7 +319,7 @@ class Source:
     def _raw(self, document):
         read = reading_of(document)
         read.pop("words")  # which words are listed depends on the selection, how the file is read does not
-        key = json.dumps([read, document.get("n_features")], sort_keys=True)
+        key = json.dumps([read, width_stated(document)], sort_keys=True)
         if key not in self.kept:
             self.kept[key] = self._table(read) if self.is_table else self._svmlight(document)
         return self.kept[key]
@@ -347,7 +347,7 @@ class Source:
         )
 
     def _svmlight(self, document):
-        p = whole(document.get("n_features"), "n_features", 1)
+        p = whole(width_stated(document), "n_features", 1)
         labels, entries, bags = self.lines
         if p * max(1, len(labels)) > MOST_NUMBERS:
             raise Declined(f"too large: {len(labels)} samples of {p} features")
@@ -359,6 +359,12 @@ class Source:
         names = self.described.get("features", {}).get("names") or self.names or own
         need(len(names) == p, "the data's names are not as many as its columns")
         return Data(names, columns, None, [1.0] * len(labels), named=names != own, bags=bags, labels=labels)
+
+
+def width_stated(document):
+    """How many columns the raw data has by a document: of functions of features `n_features` counts their columns."""
+    made = (document.get("atoms") or {}).get("made") or {}
+    return made.get("n_features") if "name" in made else document.get("n_features")
 
 
 def signs(labels, stated):
@@ -1920,7 +1926,7 @@ class Measure:
         after = [*itertools.accumulate(own[::-1], initial=0)][::-1]  # of a: the sum of those beyond the a-th
         best = None
         for a in range(self.P + 1):
-            fitting = range(self.N + 1) if self.allows(a, -1) or self.name in ("error", "f1", "fbeta") else [self.k - a]
+            fitting = range(self.N + 1) if self.name in ("error", "f1", "fbeta") else [self.k - a]
             for b in fitting:
                 if 0 <= b <= self.N:
                     value = self.table(a, b) + 2 * Fraction(before[b] - after[a], FINE) / self.pairs

@@ -89,6 +89,7 @@ def view(document: Document, data: Instance) -> Instance:
         shift=np.broadcast_to(0.0, K),
         scale=np.broadcast_to(1.0, K),
         scaling="none",
+        prepared=None,  # a recipe is in the digest of `raw`, which `declared` has
         values_sha256=hashlib.sha256(declared.encode()).hexdigest(),
     )
 
