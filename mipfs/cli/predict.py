@@ -31,15 +31,12 @@ def predict(
 
     Labels in DATA are not looked at, and need not be there.
     """
-    import numpy as np
-
     from mipfs.cli.evaluate import new_rows
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import predict_classes, print_labels
     from mipfs.data.instance import Labels
     from mipfs.errors import UsageError
     from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.scorecard.card import DIGITS
     from mipfs.lab.scorecard.saved import card_or_none
     from mipfs.lab.studies import point_files
     from mipfs.result.probability import probabilities
@@ -60,7 +57,7 @@ def predict(
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
     if card is not None and scores:
-        columns = {"totals": np.round(card.totals(data), DIGITS).tolist()} | columns
+        columns = {"totals": card.compared(card.totals(data)).tolist()} | columns
     if probability:
         columns["probabilities"] = probabilities(result, values).tolist()
     write_json({"schema": 1, "labels": labels, **columns}, json)

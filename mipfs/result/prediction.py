@@ -30,6 +30,8 @@ from mipfs.result.interactions import functions_of, groups_of, made_of, summed, 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
 
+MOST_DIGITS = 17
+"""Significant digits that tell all doubles apart."""
 MOST_NAMES = 12
 """Columns or categories that a message lists."""
 NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"
@@ -141,8 +143,32 @@ def user_columns(result: Result, X: Any) -> dict[str, Array]:
     values = _values(result, found, X)
     matrix = values.matrix.toarray() if sparse.issparse(values.matrix) else np.asarray(values.matrix)
     if values.are_divided:
-        matrix = matrix * found.scale + found.shift
+        matrix = as_given(matrix, found.shift, found.scale)
     return dict(zip(found.names, np.ascontiguousarray(matrix.T, dtype=float), strict=True))
+
+
+def as_given(divided: Array, shift: Array, scale: Array) -> Array:
+    """The user's values (n, k) of columns that were scaled: the shortest decimals whose scaled values these are.
+
+    Scaled back, 16.2 may be 16.199999999999996, and 0 a rounding error of the shift.
+    """
+    found = divided * scale + shift
+    sizes = np.maximum(np.abs(found), np.abs(shift))
+    first = -np.floor(np.log10(np.where(sizes == 0.0, 1.0, sizes))).astype(int)
+    is_open = np.broadcast_to((shift != 0.0) | (scale != 1.0), found.shape).copy()
+    for more in range(MOST_DIGITS + 2):
+        if not np.any(is_open):
+            break
+        if more < MOST_DIGITS:
+            power = 10.0 ** np.clip(np.abs(first + more), 0, 300)
+            with np.errstate(over="ignore"):
+                tried = np.where(first + more >= 0, np.rint(found * power) / power, np.rint(found / power) * power)
+        else:  # as many digits as there are, and scaled back to the double beside it
+            tried = np.nextafter(found, np.inf if more == MOST_DIGITS else -np.inf)
+        is_it = is_open & (standing(tried, shift, scale) == divided)
+        found[is_it] = tried[is_it]
+        is_open &= ~is_it
+    return found
 
 
 def inputs(result: Result) -> tuple[tuple[str, ...], int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.lab.scorecard.columns import Column, totals
+from mipfs.lab.scorecard.columns import TOTAL_DIGITS, Column, to_digits, totals
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array
@@ -25,8 +25,10 @@ from mipfs.result.result import Result, Status, StopReason
 MOST_ROWS = 16
 """Rows of the table of totals; more totals are put together."""
 SCHEMA = 1
-DIGITS = 9
-"""Decimals of a total that count."""
+VERSION = 2
+"""The rule by which a card is scored; the JSON of a card of the first has no version."""
+FIRST_DECIMALS = 9
+"""Decimals of a total that count by the first rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Scorecard(Reported):
     totals_in_training : (n,) ndarray
     stated : mapping or None
         Of a card that was read from a file: what its totals, error and area were.
+    version : int, the rule that it is scored by (docs/scorecard.md)
     """
 
     result: Result
@@ -71,6 +74,7 @@ class Scorecard(Reported):
     truth: npt.NDArray[np.float64] = field(repr=False)
     totals_in_training: npt.NDArray[np.float64] = field(repr=False)
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
+    version: int = VERSION
 
     @property
     def gap(self) -> float:
@@ -83,7 +87,16 @@ class Scorecard(Reported):
 
     def totals(self, X: Any) -> npt.NDArray[np.float64]:
         """Σ points · column of every row of an Instance, a data frame or an (n, p) array, shape (n,)."""
-        return totals(self.columns, self.points, user_columns(self.result, X))
+        return self.totals_of(user_columns(self.result, X))
+
+    def totals_of(self, values: Mapping[str, Array]) -> npt.NDArray[np.float64]:
+        """The totals (n,) of the user's values (n,) of every feature: two are the same where these numbers are."""
+        found, sizes = totals(self.columns, self.points, values)
+        return found if self.version == 1 else to_digits(found, sizes + abs(self.threshold), TOTAL_DIGITS)
+
+    def compared(self, totals: Array) -> npt.NDArray[np.float64]:
+        """Totals (n,) as they are compared and shown: by the first rule to 9 decimals, whatever their size."""
+        return np.round(totals, FIRST_DECIMALS) if self.version == 1 else totals
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """scale · total + intercept of every row, shape (n,)."""
@@ -102,7 +115,7 @@ class Scorecard(Reported):
 
     def speaks_for(self, totals: Array) -> npt.NDArray[np.bool_]:
         """Whether totals (n,) are those of the positive class, as the card says it: above `threshold`."""
-        return np.asarray(np.round(totals, DIGITS) > self.threshold)
+        return np.asarray(self.compared(totals) > self.threshold)
 
     def to_frame(self) -> Any:
         """The card as a pandas data frame with the columns ``feature, condition, points``.
@@ -150,7 +163,7 @@ class Scorecard(Reported):
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
         if self.stated is not None:
             return [dict(row) for row in self.stated["totals"]]
-        totals = np.round(self.totals_in_training, DIGITS)
+        totals = self.compared(self.totals_in_training)
         each = np.unique(totals)
         parts = np.array_split(each, min(MOST_ROWS, each.size))
         sides = [one for part in parts for one in (part[part <= self.threshold], part[part > self.threshold])]
@@ -180,6 +193,7 @@ class Scorecard(Reported):
         return {
             "schema": SCHEMA,
             "kind": "scorecard",
+            **({} if self.version == 1 else {"version": self.version}),
             "status": self.status.name,
             "stop_reason": self.stop_reason.name,
             "objective": self.objective,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import SCHEMA, Scorecard
+from mipfs.lab.scorecard.card import SCHEMA, VERSION, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing.declared import declared
 from mipfs.result import result_json
@@ -65,11 +65,14 @@ def card_or_none(path: str | Path) -> Scorecard | None:
 def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
     if document["schema"] != SCHEMA or "params" not in document["result"]:
         raise DataError("an earlier version wrote it, without what scores new rows", "make the card anew", path=path)
+    version = _whole(document.get("version", 1))
+    if version != VERSION and "version" in document:
+        raise DataError(f"rule {version} of scoring is unknown", "read it by a later version of mipfs", path=path)
     result = Result.from_json(json.dumps(document["result"]), path=path)
     columns = tuple(_column(one, result) for one in document["card"])
     numbers = {name: _number(document[name]) for name in ("scale", "intercept", "objective", "unrounded", "seconds")}
-    if not columns or numbers["scale"] < 0.0:
-        raise ValueError("no columns, or a negative scale")
+    if not columns or numbers["scale"] <= 0.0 or not math.isfinite(numbers["intercept"] / numbers["scale"]):
+        raise ValueError("no columns, or no threshold")
     return Scorecard(
         result=result,
         columns=columns,
@@ -83,6 +86,7 @@ def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
         truth=np.zeros(0),
         totals_in_training=np.zeros(0),
         stated={"totals": [_total(row) for row in document["totals"]], **_shares(document)},
+        version=version,
         **numbers,
     )
 
