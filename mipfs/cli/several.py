@@ -11,48 +11,49 @@ from typing import TYPE_CHECKING, Any
 from mipfs.errors import LabelError, UsageError
 
 if TYPE_CHECKING:
-    from mipfs.cli.options import Given
+    from mipfs.cli.verify import Asked, Reading
     from mipfs.data.instance import Instance
-    from mipfs.lab.classes import OneVsRest
+    from mipfs.result.documents import SavedClasses
 
 
-def verify_classes(
-    found: OneVsRest,
-    result_file: str,
-    data_file: str,
-    odd: Mapping[str, Any],
-    reading: tuple[Any, str | None, Given],
-    json: str | None,
-    quiet: bool,
-) -> int:
-    """Check every proof against the raw data; `odd` are options for two classes, `reading` scale, label and words."""
+def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
+    """Check every proof of several classes against the raw data, or that of the class which is named."""
+    from mipfs.check.classes import check_class, check_classes
     from mipfs.check.tree import Report
     from mipfs.cli.errors import complain
     from mipfs.cli.output import write_json
     from mipfs.cli.text import say
     from mipfs.cli.verify import REJECTED, show_report
-    from mipfs.lab.studies import point_files
     from mipfs.report.visible import finite_or_none
+    from mipfs.result.documents import ONE_PROOF, classes_of
+    from mipfs.result.verification import claim_of
 
+    found = classes_of(asked.file, document)
+    odd = {"--subject-to": asked.subject_to, "--model": asked.model, "--positive": asked.reading.positive}
     given = [name for name, value in odd.items() if value is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes; leave it out")
-    name = point_files.split(result_file)[1]
     names = ["all classes"] if found.together is not None else [str(label) for label in found.classes]
+    results = found.proofs
     try:
-        instances = _instances(found, data_file, *reading)
-        reports = found.verify(instances) if name is None else [found.verify_class(name, instances)]
+        instances = _instances(found, asked.reading)
+        if asked.name is None:
+            reports = check_classes(found.document, [claim_of(one) for one in results], instances)
+        else:
+            k = found.number_of(asked.name)
+            if found.together is not None:
+                raise UsageError(ONE_PROOF.format(name=asked.name))
+            names, results = [asked.name], (found.results[k],)
+            reports = [check_class(found.document, claim_of(results[0]), instances, k)]
     except LabelError as error:
         reports = [Report(False, f"its labels are not those of the data: {error.message}")]
-    names = names if name is None else [name]
     plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]
-    write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, json)
+    write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, asked.json)
     bad = [(name, one) for name, one in zip(names, reports, strict=False) if not one.accepted]
     if bad:
-        complain(f"{result_file}: rejected: {bad[0][0]}: {bad[0][1].reason}")
+        complain(f"{asked.result_file}: rejected: {bad[0][0]}: {bad[0][1].reason}")
         return REJECTED
-    if json != "-" and not quiet:
-        results = found.proofs if name is None else (found.named(name),)
+    if asked.json != "-" and not asked.quiet:
         for name, one, result in zip(names, reports, results, strict=True):
             say(f"{name}:")
             show_report(one, result)
@@ -60,7 +61,7 @@ def verify_classes(
     return 0
 
 
-def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, words: Given) -> list[Instance]:
+def _instances(found: SavedClasses, reading: Reading) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
     from pathlib import Path
 
@@ -68,22 +69,23 @@ def _instances(found: OneVsRest, data_file: str, scale: Any, label: str | None, 
     from mipfs.readers import read_classes
     from mipfs.readers.files import format_of
 
-    first = found.classifiers[0]
-    recipe, given = as_found(first, first.scaling["kind"], scale and scale.value, words)
-    if label is None and format_of(Path(data_file)) != "svmlight":
+    first = found.results[0]
+    recipe, given = as_found(first, first.scaling["kind"], reading.scale, reading.words)
+    label = reading.label
+    if label is None and format_of(Path(reading.data_file)) != "svmlight":
         label = first.label_column
     if label is not None:
         given["label"] = label
-    return read_classes(data_file, recipe, **given)
+    return read_classes(reading.data_file, recipe, **given)
 
 
-def predict_classes(
-    found: OneVsRest, data_file: str, label: str | None, scores: bool, json: str | None, quiet: bool
-) -> int:
+def predict_classes(file: str, data_file: str, label: str | None, scores: bool, json: str | None, quiet: bool) -> int:
     """Print the class of every row; with scores a table of the values of all classes."""
     from mipfs.cli.output import write_json
+    from mipfs.lab.classes import OneVsRest
     from mipfs.lab.classes.judged import new_rows
 
+    found = OneVsRest.load(file)
     values = found.decision_function(new_rows(found, data_file, label))
     labels = found.labels_of(values).tolist()
     named = [str(one) for one in found.classes]
@@ -108,15 +110,17 @@ def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[
 
 
 def evaluate_classes(
-    found: OneVsRest, data_file: str, label: str | None, positive: str | None, json: str | None, quiet: bool
+    file: str, data_file: str, label: str | None, positive: str | None, json: str | None, quiet: bool
 ) -> int:
     """Print accuracy, balanced accuracy, the mean F1 of the classes, and the confusion."""
     from mipfs.cli.output import write_json
     from mipfs.cli.text import show_pairs, show_table
+    from mipfs.lab.classes import OneVsRest
     from mipfs.lab.classes.judged import SHARES, score
 
     if positive is not None:
         raise UsageError("--positive is for two classes; leave it out")
+    found = OneVsRest.load(file)
     document = score(found, data_file, label)
     write_json(document, json)
     if json != "-" and not quiet:

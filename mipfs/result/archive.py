@@ -39,14 +39,25 @@ def packed_together(
 
 def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
     """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
-    held: dict[str, bytes] = {}
-    if content is not None:
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as file:
-                held = {name: file.read(name) for name in file.namelist()}
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
-            held = {}
+    held = _members(content)
     return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
+
+
+def with_certificate(result: Result, k: int, content: bytes | None) -> Result:
+    """The k-th of the results alone, with its certificate."""
+    name = _member(k)
+    return replace(result, sidecar=_own(_members(content, name).get(name), result))
+
+
+def _members(content: bytes | None, only: str | None = None) -> dict[str, bytes]:
+    """The members of the file, or one of them; none where it is no such file."""
+    if content is None:
+        return {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            return {name: file.read(name) for name in file.namelist() if only in (None, name)}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+        return {}
 
 
 def _own(content: bytes | None, result: Result) -> bytes | None:
