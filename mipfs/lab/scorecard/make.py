@@ -87,6 +87,7 @@ def scorecard(
         seconds=time.monotonic() - started,
         truth=data.y.copy(),
         totals_in_training=np.zeros(0),
+        bins=bins,
     )
     return replace(card, totals_in_training=card.totals_of(values))
 
