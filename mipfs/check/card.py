@@ -237,7 +237,7 @@ def _exactly(lines: list[Line], i: int, y: float, at: tuple[float, float, float]
 def _search(document: Document, objective: float) -> dict[str, Any]:
     """What the search says of itself: it holds together, no more is known of it."""
     bound, asked, stated = (number(document[name], f"{name} of the card") for name in ("bound", "asked", "gap"))
-    kinds = {"stop_reason": str, "nodes": int, "unrounded": (int, float, type(None)), "seconds": (int, float)}
+    kinds: dict[str, Any] = {"stop_reason": str, "nodes": int, "unrounded": (int, float, type(None)), "seconds": (int, float)}
     for name, kind in kinds.items():
         value = document[name]
         require(isinstance(value, kind) and not isinstance(value, bool), f"{name} of the card is {value!r}")

@@ -21,6 +21,8 @@ from mipfs.result.result import Result
 
 REMEDY = "give what `mipfs scorecard --json` wrote"
 CHANGED = "take the card as `mipfs scorecard --json` wrote it, or make it anew"
+SIGNED = 2
+"""The version of cards that have a digest."""
 VALUE_DIGITS = 12
 """Significant digits of a value that count, so that one that was scaled and scaled back is the same."""
 
@@ -69,9 +71,10 @@ def check_unchanged(document: Mapping[str, Any], path: Path) -> None:
     Raises
     ------
     DataError
-        Its digest is another one, or missing.
+        Its digest is another one, or missing, or it says that it is of version 1, which has none.
     """
-    if "version" in document and signed(document) != document:
+    unsigned = "version" not in document and ("bins" in document or "sha256" in document)
+    if unsigned or (document.get("version") == SIGNED and signed(document) != document):
         raise DataError("the card was changed: its sha256 is not that of its text", CHANGED, path=path)
 
 

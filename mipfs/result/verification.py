@@ -47,11 +47,13 @@ class Card(Protocol):
 
 
 @overload
-def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report: ...
+def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+    """Check a result."""
 
 
 @overload
-def verify(result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> CardReport: ...
+def verify(result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> CardReport:
+    """Check a scorecard."""
 
 
 def verify(
@@ -88,9 +90,8 @@ def verify(
         raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
     for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool)):
         checked(name, value, kind)
-    if inside is not result:
-        card: Any = result
-        document = card.document()
+    if hasattr(result, "document"):
+        document = result.document()
         if has_proof(document):  # which may not have been saved yet
             document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
         return verify_card(document, inside, data, rows, verbose=verbose)
