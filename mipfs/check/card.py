@@ -44,7 +44,7 @@ SECOND = FIRST | {"version", "bins", "sha256"}
 """The fields of a card, of which none is left out and no other stands there."""
 NEWEST = 2
 MOST_RANGES = 16
-SEARCH = "that no other points are better: the bound is the word of the search, and not proven"
+SEARCH = "that no other points up to K are better: the bound is the word of the search, and not proven"
 HISTORY = "the history of the search (stop reason, objective with real numbers for points, nodes, seconds)"
 UNPROVEN = "that the features are the best: a card of the first version has no certificate"
 
@@ -237,7 +237,8 @@ def _exactly(lines: list[Line], i: int, y: float, at: tuple[float, float, float]
 def _search(document: Document, objective: float) -> dict[str, Any]:
     """What the search says of itself: it holds together, no more is known of it."""
     bound, asked, stated = (number(document[name], f"{name} of the card") for name in ("bound", "asked", "gap"))
-    kinds: dict[str, Any] = {"stop_reason": str, "nodes": int, "unrounded": (int, float, type(None)), "seconds": (int, float)}
+    kinds: dict[str, Any] = {"stop_reason": str, "nodes": int, "seconds": (int, float)}
+    kinds["unrounded"] = (int, float, type(None))
     for name, kind in kinds.items():
         value = document[name]
         require(isinstance(value, kind) and not isinstance(value, bool), f"{name} of the card is {value!r}")
