@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
-from mipfs.check.points import Line, lines_of, totals
+from mipfs.check.points import MOST_BINS, Line, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
 from mipfs.check.statement import Statement
@@ -154,7 +154,8 @@ def _form(document: Document) -> int:
     require(not missing, f"the card has no {missing[:1]}")
     if version > 1:
         bins = document["bins"]
-        require(type(bins) is int and bins >= 0 and bins != 1, f"bins is {bins!r}, neither 0 nor a number of ranges")
+        fits = type(bins) is int and (bins == 0 or 2 <= bins <= MOST_BINS)
+        require(fits, f"bins is {bins!r}, neither 0 nor a number of ranges from 2 to {MOST_BINS}")
         require(document["sha256"] == _digest(document), "the card was changed: its sha256 is not that of its text")
     return int(version)
 

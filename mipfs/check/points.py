@@ -22,7 +22,9 @@ FIRST_DECIMALS = 9
 """Decimals of a total that count by the first rule."""
 LINE = {"feature", "kind", "origin", "unit", "threshold", "points"}
 MOST_POINTS = 1000
+MOST_BINS = 1000
 MOST_DECIMALS = 17
+MOST_DIGITS = 17
 LARGEST_POWER = 300
 
 
@@ -99,8 +101,7 @@ def _of_feature(name: str, given: list[dict[str, Any]], document: Document, vers
     scale, shift = float(data.scale[j]), float(data.shift[j])
     bins = document["bins"] if version > 1 else 2 if given[0]["kind"] == "threshold" else 0
     if ends.size > 2 and bins >= 2:
-        require(version == 1 or len(given) < bins, f"{len(given)} thresholds of {name!r} make more than {bins} ranges")
-        return _thresholds(name, given, document, short, scale)
+        return _thresholds(name, given, document, short, scale, None if version == 1 else cuts(short, ends, bins))
     (one,) = given if len(given) == 1 else (None,)
     require(one is not None, f"the card has {len(given)} lines for {name!r}, which has one column")
     assert one is not None
@@ -117,20 +118,41 @@ def _of_feature(name: str, given: list[dict[str, Any]], document: Document, vers
     return [Line(name, kind, origin, unit, None, points, size, (shift - origin) / unit, held)]
 
 
-def _thresholds(name: str, given: list[dict[str, Any]], document: Document, short: Array, scale: float) -> list[Line]:
+def _thresholds(
+    name: str, given: list[dict[str, Any]], document: Document, short: Array, scale: float, due: list[float] | None
+) -> list[Line]:
+    """The lines of a feature that was cut; none are due in the first version, which does not say into how many ranges."""
+    stated = [number(one["threshold"], f"a threshold of {name!r}") for one in given]
+    rising = all(low < high for low, high in zip([float(short.min()), *stated], stated, strict=False))
+    require(rising and stated[-1] <= short.max(), f"the thresholds of {name!r} do not rise within the data: {stated}")
+    require(due is None or stated == due, f"the thresholds of {name!r} are {stated}, but {due} of these data")
     found = []
-    last = float(short.min())
-    for one in given:
+    for one, at in zip(given, stated, strict=True):
         _same(name, one, {"kind": "threshold", "origin": 0.0, "unit": 1.0})
-        at = number(one["threshold"], f"a threshold of {name!r}")
-        require(
-            last < at <= short.max(), f"a threshold of {name!r}, {at!r}, is not above the one before and in the data"
-        )
         share = float((short >= at).mean())
         size = math.sqrt(share * (1.0 - share)) if scale != 1.0 else 1.0
         found.append(Line(name, "threshold", 0.0, 1.0, at, _points(name, one, document), size, 0.0, short))
-        last = at
     return found
+
+
+def cuts(short: Array, ends: Array, bins: int) -> list[float]:
+    """The thresholds of values (n,) whose distinct ones are `ends`: numbers of few digits at their quantiles."""
+    rising = np.sort(short)
+    found = set()
+    for k in range(1, bins):
+        value = rising[math.ceil((rising.size - 1) * (k / bins))]
+        place = max(1, int(np.searchsorted(ends, value)))
+        found.add(_between(float(ends[place - 1]), float(ends[place])))
+    return sorted(found)
+
+
+def _between(low: float, high: float) -> float:
+    """The middle to the fewest digits with which it lies in (low, high]; between whole numbers a whole one."""
+    middle = 0.5 * low + 0.5 * high
+    if low.is_integer() and high.is_integer():
+        middle = float(math.ceil(middle))
+    tried = (float(f"{middle:.{digits}g}") for digits in range(1, MOST_DIGITS))
+    return next((one for one in tried if low < one <= high), high)
 
 
 def _same(name: str, one: dict[str, Any], right: dict[str, Any]) -> None:

@@ -323,20 +323,21 @@ def test_a_forged_card_is_refused(honest: Any, name: str, bins: int) -> None:
         assert not report.accepted
         assert report.reason
         assert "malformed" not in report.reason
-    if forged != document:
-        assert "sha256" in report.reason or name in ("schema", "kind of document", "a field more", "a field less",
-            "bins", "bins as a text") or name.startswith("version")  # fmt: skip
 
 
-@pytest.mark.parametrize("change", [more, lambda value: -1e9, lambda value: 1e9, lambda value: None], ids=range(4))
-def test_thresholds_that_decide_otherwise_are_refused(honest: Any, change: Callable[[float], Any]) -> None:
+@pytest.mark.parametrize("change", [more, float.__neg__, lambda value: 1e9, lambda value: None], ids=range(4))
+def test_a_forged_threshold_is_refused(honest: Any, change: Callable[[float], Any]) -> None:
+    """Even one that decides the data alike, as none lies between: new rows would be decided otherwise."""
     cards, data = honest
     document, arrays = copy.deepcopy(cards[3][0]), cards[3][1]
-    at = next(k for k, one in enumerate(document["card"]) if one["threshold"] is not None and one["points"])
-    values = np.sort(users_values(data, data.index[document["card"][at]["feature"]]))
-    threshold = document["card"][at]["threshold"]
-    document["card"][at]["threshold"] = change(float(values[np.searchsorted(values, threshold)]))
-    assert not check_card(signed(document), arrays, data).accepted
+    for line in document["card"]:
+        if line["threshold"] is not None:
+            stated, line["threshold"] = line["threshold"], change(line["threshold"])
+            report = check_card(signed(document), arrays, data)
+            assert not report.accepted
+            assert "threshold" in report.reason
+            line["threshold"] = stated
+    assert check_card(signed(document), arrays, data).accepted
 
 
 def test_the_certificate_inside_is_checked(honest: Any) -> None:
