@@ -121,7 +121,7 @@ def _of_feature(name: str, given: list[dict[str, Any]], document: Document, vers
 def _thresholds(
     name: str, given: list[dict[str, Any]], document: Document, short: Array, scale: float, due: list[float] | None
 ) -> list[Line]:
-    """The lines of a feature that was cut; none are due in the first version, which does not say into how many ranges."""
+    """The lines of a feature that was cut; of the first version, which has no `bins`, none are due."""
     stated = [number(one["threshold"], f"a threshold of {name!r}") for one in given]
     rising = all(low < high for low, high in zip([float(short.min()), *stated], stated, strict=False))
     require(rising and stated[-1] <= short.max(), f"the thresholds of {name!r} do not rise within the data: {stated}")
