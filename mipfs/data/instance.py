@@ -18,6 +18,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
+from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
 from mipfs.errors import DataError, UsageError
@@ -67,10 +68,20 @@ class SelectDefaults:
 
 @dataclass(frozen=True)
 class Labels:
-    """What the two classes were called in the user's data."""
+    """What the two classes were called in the user's data: text, numbers or booleans, which a result's JSON holds.
+
+    Raises
+    ------
+    DataError
+        A label of another kind, such as a date.
+    """
 
     negative: Any = -1
     positive: Any = 1
+
+    def __post_init__(self) -> None:
+        checks.label(self.negative)
+        checks.label(self.positive)
 
     def of(self, sign: npt.ArrayLike) -> npt.NDArray[Any]:
         """Map values to the user's labels: positive where ``sign > 0``."""
@@ -277,8 +288,8 @@ class Instance:
             An unknown scaling, or a name that is no feature.
         """
         path = source or None
-        if feature_names is None and hasattr(X, "columns"):
-            feature_names = [str(name) for name in X.columns]
+        X = as_frame(X)
+        feature_names = names_of(X) if feature_names is None else feature_names
         X = matrix.as_matrix(X, path=path)
         n, p = X.shape
         names = checks.feature_names(feature_names, p, path)

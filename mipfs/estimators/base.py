@@ -18,6 +18,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.drivers import solve
@@ -27,6 +28,7 @@ from mipfs.estimators.samples import binary_instances, check_parameters, scikit_
 from mipfs.estimators.words import encoded, groups_of, learned
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
+from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
 from mipfs.result.verification import verify
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""
+MOST_NAMES = 5
+"""Features that a warning names."""
 FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT, StopReason.COMPLETED)
 """Why a run may stop without a warning: it is done, or did as many iterations as were asked for."""
 
@@ -124,6 +128,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
         """
         with scikit_errors():
+            X = as_frame(X)
             self._words = learned(X)
             X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
@@ -259,18 +264,20 @@ class LinearClassifier(Classifier):
         """What tells `SelectFromModel` that weights are zero where nothing is selected; no parameter.
 
         By "l1" it takes weights from 1e-5 on for features, without it those above the mean. A selected feature whose
-        weight on X's scale is smaller would be lost: that is said in a warning.
+        weight on X's scale is smaller would be lost, as would one that is forced in and has the weight 0: that is said
+        in a warning.
         """
         if hasattr(self, "coef_"):
-            size = np.abs(self.coef_).sum(axis=0)
-            small = np.flatnonzero((size > 0) & (size < LEAST_WEIGHT))
+            small = np.flatnonzero(self.support_ & (np.abs(self.coef_).sum(axis=0) < LEAST_WEIGHT))
             if small.size:
                 names = getattr(self, "feature_names_in_", None)
-                first = f"column {small[0]}" if names is None else repr(str(names[small[0]]))
-                message = (
-                    f"SelectFromModel drops weights below {LEAST_WEIGHT:g}: {small.size} features, {first} first; "
+                lost = [f"column {j}" if names is None else repr(str(names[j])) for j in small]
+                warnings.warn(
+                    f"SelectFromModel drops weights below {LEAST_WEIGHT:g}, of {first_of(lost, MOST_NAMES)}; use "
+                    f"{type(self).__name__} itself in its place: its transform has all that is in support_",
+                    UserWarning,
+                    stacklevel=2,
                 )
-                warnings.warn(f"{message}scale X before, or give threshold=1e-300", UserWarning, stacklevel=2)
         return "l1"
 
     def _keep(self, fits: list[Fitted]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.checks import unmasked
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories
-from mipfs.readers.frames import FRAME, as_words, column_values, is_frame
+from mipfs.readers.frames import FRAME, as_words, column_values
 
 Words = dict[str, tuple[str, ...]]
 
@@ -65,6 +66,7 @@ def encoded(X: Any, words: Words | None) -> Any:
         An array that masks values as missing, which scikit-learn would compute with.
     """
     unmasked(X, "X")
+    X = as_frame(X)
     if words is None or not is_frame(X):
         return X
     import pandas

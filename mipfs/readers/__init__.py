@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data import checks
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.recipe import Prepared, Recipe
@@ -22,7 +23,7 @@ from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
-from mipfs.readers.frames import FRAME, from_frame, is_frame
+from mipfs.readers.frames import FRAME, from_frame
 from mipfs.readers.labels import Every, Known, applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
@@ -58,7 +59,7 @@ def read(
 
     Parameters
     ----------
-    path : path-like, or a pandas data frame
+    path : path-like, or a data frame of pandas, polars, Arrow or another kind that has `to_pandas`
         A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
         word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
         or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels
@@ -138,6 +139,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     UsageError
         Two classes only, or a column store, which has two.
     """
+    path = as_frame(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None}
@@ -160,6 +162,7 @@ def _read(
     left_out: Sequence[str] | None = None,
 ) -> Instance:
     """What `read` says; of a recipe in parts the .toml says what is None, `left_out` are all columns of IDs."""
+    path = as_frame(path)
     frame = path if is_frame(path) else None
     if frame is None and not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
@@ -260,7 +263,7 @@ def read_new(
 
     Parameters
     ----------
-    path : path-like, or a pandas data frame
+    path : path-like, or a data frame
     names : sequence of str
         The features the classifier uses: ``column=word`` becomes a column of zeros where the file has the
         column of words but never that word.
@@ -281,6 +284,7 @@ def read_new(
         As in `read`; also a label that is neither of the two.
     """
     preparing = again(recipe, names)
+    path = as_frame(path)
     if is_frame(path):
         frame, path = path, FRAME
         table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)

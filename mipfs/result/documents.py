@@ -86,8 +86,6 @@ def load(text: str) -> Result:
         raise UsageError(f"{file} holds a classifier of each of several classes; name one of them: {names}")
     if name is not None:
         return point_of(file, name)
-    if found.kind == CARD and name is None:
-        raise UsageError(f"{file} holds a scorecard; predict, evaluate, report and verify take it, this needs a result")
     if found.kind == PATH:
         saved = path_of(file, found.document)
         raise UsageError(f"{file} holds a path, not a result; name one of its points: {saved.names}")

@@ -18,12 +18,13 @@ from scipy import sparse
 
 from mipfs.data import linear
 from mipfs.data.checks import as_array
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
-from mipfs.readers.frames import as_words, column_values, is_frame, place_of
+from mipfs.readers.frames import as_words, column_values, place_of
 from mipfs.report.numbers import first_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
@@ -213,6 +214,7 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     """
     if isinstance(X, Instance):
         return _of_instance(result, inputs, X)
+    X = as_frame(X)
     if is_frame(X) and result.recipe is not None:
         return _of_instance(
             result, inputs, read_new(X, names=inputs.names, remembered=result.label_column, recipe=result.recipe)

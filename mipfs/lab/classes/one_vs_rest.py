@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.classes import check_class, check_classes
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
@@ -91,6 +92,7 @@ class OneVsRest(Reported):
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Values of every class, (n, K)."""
+        X = as_frame(X)
         return np.column_stack([one.decision_function(X) for one in self.classifiers])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
