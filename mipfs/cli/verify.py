@@ -75,6 +75,7 @@ def verify(
     """
     from mipfs.cli.output import check_target
     from mipfs.cli.several import verify_classes
+    from mipfs.cli.verify_card import verify_card
     from mipfs.result import documents
 
     file, name = documents.split(result_file)
@@ -87,7 +88,7 @@ def verify(
     asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet)
     held = documents.held(file)
     # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.
-    kinds = {documents.CLASSES: verify_classes}
+    kinds = {documents.CLASSES: verify_classes, documents.CARD: verify_card}
     return kinds.get(held.kind, verify_result)(asked, held.document)
 
 
@@ -134,9 +135,9 @@ def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
             raise
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
-        rows = _rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+        rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
         report = mipfs.verify(result, data, rows, verbose=not asked.quiet)
-        report = dataclasses.replace(report, differs=(*report.differs, *_other_recipe(result, reading.data_file)))
+        report = dataclasses.replace(report, differs=(*report.differs, *other_recipe(result, reading.data_file)))
     write_json(
         {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, asked.json
     )
@@ -197,7 +198,7 @@ def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tupl
     return Recipe.of_document(result.recipe), given
 
 
-def _other_recipe(result: Result, data_file: str) -> list[str]:
+def other_recipe(result: Result, data_file: str) -> list[str]:
     """What the description beside the data asks to be done to the table, where something else was done."""
     from mipfs.data.recipe import Recipe
     from mipfs.readers.sidecar import Sidecar
@@ -220,7 +221,7 @@ def _other_recipe(result: Result, data_file: str) -> list[str]:
     ]
 
 
-def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
+def rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
     """The rows that must hold beside those of the data: the model's own, and those of an LP file."""
     rows = None
     if subject_to is not None:
