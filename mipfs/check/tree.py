@@ -13,6 +13,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     words.py         (P) in words, and the data's description
     without.py       what the leaves prove without bounds on the weights
     known.py         the names that a result may use
+    scaling.py       the stated shift and scale of the columns, which define the problem
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
@@ -40,13 +41,14 @@ from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.known import check_known
+from mipfs.check.known import check_known, rules_of
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.recipe import check_recipe
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
+from mipfs.check.scaling import REMEDY, by_rules, on_stated
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
@@ -152,31 +154,28 @@ def _check(
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
+    data = by_rules(data, rules_of(document))
     raw, data = data, functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     check_recipe(document, raw)
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
-    classifier.check_scaling(arrays, data)
+    scaled = on_stated(document, arrays, data)
+    raw, data = (scaled.data if raw is data else raw), scaled.data
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
+        require(scaled.lengths is None, f"products of columns on another scale are not known: {REMEDY}")
         document = made.document
         data = made.data
     statement = reading[0](document, data)
+    statement.scaled = scaled
     derived.append(statement, certificate.get("derived", ()))
     described = words.in_words(statement, raw) if made is None else made.in_words(words.in_words(statement, raw))
     found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
-    found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
-    if (document.get("read") or {}).get("words") and not data.words:
-        found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
-    if certificate.get("found") is not None:
-        found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
-    found["unchecked"] += (*unshown(document), *believed(document["params"]))
+    found |= {"objective": incumbent.objective, "unchecked": _unchecked(document, data)}
     near = document.get("near_optimal")
-    if near is not None and any(entry.get("ties") for entry in near["supports"]):
-        found["unchecked"] += ("how many larger supports only add features of weight 0",)
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(
         certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
@@ -200,3 +199,17 @@ def _check(
     if listed is not None:
         found |= {"listed": listed.bound_below(duals)}
     found |= beside(statement, document, arrays, data, reading, bound)
+
+
+def _unchecked(document: Document, data: Instance) -> tuple[str, ...]:
+    """What stands in a result and is not checked."""
+    found = [NEVER[name] for name in NEVER if document.get(name)]
+    if (document.get("read") or {}).get("words") and not data.words:
+        found.append("the words of columns of words, which this data does not have as such")
+    if document["certificate"].get("found") is not None:
+        found.append("the bound that the run itself found, before its certificate was cut to a size")
+    found += [*unshown(document), *believed(document["params"])]
+    near = document.get("near_optimal")
+    if near is not None and any(entry.get("ties") for entry in near["supports"]):
+        found.append("how many larger supports only add features of weight 0")
+    return tuple(found)

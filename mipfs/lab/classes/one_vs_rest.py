@@ -166,7 +166,7 @@ class OneVsRest(Reported):
 
     def _verify_together(self, together: Result, instances: Sequence[Instance]) -> Report:
         """Check the one proof, and that every class has the weights that it is about."""
-        report = verify(together, stacked(instances, self.bias))
+        report = verify(together, stacked([one.by_rules(together.rules) for one in instances], self.bias))
         if report.accepted:
             for result, (weights, b) in zip(self.classifiers, unstacked(instances, together.weights), strict=True):
                 if dict(result.weights) != weights or result.intercept != b:
