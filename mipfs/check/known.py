@@ -54,7 +54,7 @@ def check_known(document: Document) -> None:
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")
-    _only(document["scaling"], SCALING, "the scaling")
+    _only(document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling")
     _only(document["labels"], LABELS, "the labels")
     _only(document["certificate"], CERTIFICATE, "the certificate")
     _each(document["rows"], ROW, "a row")

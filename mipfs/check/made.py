@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.known import rules_of
 from mipfs.check.maps import Map, map_of, picked
 from mipfs.check.rounding import Array, Document, Integers, number, require
 from mipfs.data.instance import Instance
 from mipfs.data.made import GroupNames, MadeMatrix
+from mipfs.data.rules import FIRST_RULES
 
 DECLARED = ("name", "options", "data_sha256", "n_features", "scaling")
 
@@ -110,10 +112,10 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
     require(dict(features).keys() == names.keys(), "the features that are used are not the selected ones")
     for name, j in names.items():
         said = features[name]
-        known = {"column", "shift", "scale", "center", "map"}
-        require(set(said) | {"center"} == known, f"feature {name!r} says other things than are known")
+        center = {"center"} & set(said) if rules_of(document) == FIRST_RULES else set()
+        require({*said} == {"column", "shift", "scale", "map"} | center, f"feature {name!r} says what is not known")
         require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
         same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
-        same = same and said.get("center", 0.0) == float(raw.center[j])
+        same = same and (raw.rules != FIRST_RULES or said.get("center", 0.0) == float(raw.center[j]))
         require(same, f"shift, scale or center of {name!r} are not those of the data")
         require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")

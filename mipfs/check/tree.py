@@ -13,6 +13,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     words.py         (P) in words, and the data's description
     without.py       what the leaves prove without bounds on the weights
     known.py         the names that a result may use        reading.py      how a raw table became columns
+    scaling.py       the stated shift and scale of the columns, which define the problem
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
@@ -38,13 +39,14 @@ from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.known import check_known
+from mipfs.check.known import check_known, rules_of
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.reading import check_reading, reading_in_words, without_table
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, absent_or, refusal, require
+from mipfs.check.scaling import REMEDY, by_rules, on_stated
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
@@ -137,7 +139,7 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
 
     def without_proof() -> None:
         asked = {"kind": "tree", "bound": None, "gap": document["params"]["gap"]}
-        read = _read({**document, "certificate": asked}, data, (Statement, Duals), given, found)
+        read = _read({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
         said = absent_or(document["bound"], -math.inf, "the bound")
         judge(read.document, read.incumbent, said)  # that its own numbers fit one another
         found["unchecked"] += (BOUND,)
@@ -147,34 +149,41 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
 
 
 class ReadOnData(NamedTuple):
-    """What a result states, read on the data, all but the proof; `scaled` has the columns whose scaling it states."""
+    """What a result states, read on the data, all but the proof."""
 
     document: Document
-    scaled: Instance
-    data: Instance
     statement: Statement
     incumbent: classifier.Classifier
     made: Monomials | None
 
 
 def _read(
-    document: Document, data: Instance, reading: Reading, given: Mapping[str, Any] | None, found: dict[str, Any]
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: Reading,
+    given: Mapping[str, Any] | None,
+    found: dict[str, Any],
 ) -> ReadOnData:
     """Compare what a result states with the data; what the report has of it is entered in `found`."""
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
+    data = by_rules(data, rules_of(document))
     table, data = functions.table_of(data), functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     check_reading(document, table)
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    scaled = on_stated(document, arrays, data)
+    table, data = (scaled.data if table is data else table), scaled.data
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
-    scaled = data
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
+        require(scaled.lengths is None, f"products of columns on another scale are not known: {REMEDY}")
         document = made.document
         data = made.data
     statement = reading[0](document, data)
+    statement.scaled = scaled
     derived.append(statement, certificate.get("derived", ()))
     described = words.in_words(statement, reading_in_words(document, table))
     described = described if made is None else made.in_words(described)
@@ -189,7 +198,7 @@ def _read(
     near = document.get("near_optimal")
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)
-    return ReadOnData(document, scaled, data, statement, incumbent, made)
+    return ReadOnData(document, statement, incumbent, made)
 
 
 def _check(
@@ -201,8 +210,8 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    document, scaled, data, statement, incumbent, made = _read(document, data, reading, given, found)
-    classifier.check_scaling(arrays, scaled)
+    document, statement, incumbent, made = _read(document, arrays, data, reading, given, found)
+    data = statement.data
     certificate, status, near = document["certificate"], document["status"], document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(

@@ -288,8 +288,7 @@ class LinearClassifier(Classifier):
         self.coef_ = stacked([fitted.coef for fitted in fits])
 
     def _remember(self, data: Instance) -> None:
-        # nothing was taken off the columns of sparse data before they were divided
-        self._shift, self._scale = np.where(data.center == 0.0, data.shift, 0.0), np.array(data.scale)
+        self._shift, self._scale = np.array(data.shift), np.array(data.scale)
 
     def _values(self, X: Any) -> Array:
         values = np.empty((X.shape[0], len(self.coef_)))

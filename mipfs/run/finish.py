@@ -87,7 +87,6 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
     atoms = problem.atoms
     selected = np.asarray(chosen, dtype=np.int64)
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
-    center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
         "columns": columns,
         "n_features": data.n_features,
@@ -95,7 +94,6 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
             "kind": data.scaling,
             "shift": {name: float(data.shift[j]) for name, j in columns.items()},
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
-            **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(problem.named_rows(), atoms.names)["rows"]),
