@@ -40,7 +40,7 @@ from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.known import check_known
+from mipfs.check.known import check_arrays, check_known
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
@@ -152,6 +152,7 @@ def _check(
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
+    check_arrays(document, arrays)
     raw, data = data, functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     check_recipe(document, raw)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from mipfs.errors import DataError
+from mipfs.readers.arrays import load_members
 from mipfs.result.result import Result
 from mipfs.result.sidecar import packed
 
@@ -18,13 +20,14 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def packed_together(
-    results: Iterable[Result], name: str, limit: float
+    results: Iterable[Result], name: str, limit: float, beside: Mapping[str, bytes] | None = None
 ) -> tuple[bytes | None, list[Mapping[str, Any] | None]]:
     """The contents of the file called `name`, None without a certificate, and the entry of every result about its own.
 
     Parameters
     ----------
     limit : float, bytes into which the certificate of a result must fit that a limit stopped
+    beside : mapping, optional, names and contents of further members
     """
     stream = io.BytesIO()
     entries: list[Mapping[str, Any] | None] = []
@@ -34,19 +37,25 @@ def packed_together(
             if content is not None:
                 file.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
             entries.append(entry)
+        for member, content in (beside or {}).items():
+            file.writestr(zipfile.ZipInfo(member, FIRST_DAY), content)
     return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
 
 
 def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
     """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
-    held: dict[str, bytes] = {}
-    if content is not None:
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as file:
-                held = {name: file.read(name) for name in file.namelist()}
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
-            held = {}
+    held = members(content)
     return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
+
+
+def members(content: bytes | None) -> dict[str, bytes]:
+    """What an archive holds, by name; nothing where it cannot be read."""
+    if content is None:
+        return {}
+    try:
+        return load_members(Path("certificates"), content)
+    except DataError:
+        return {}
 
 
 def _own(content: bytes | None, result: Result) -> bytes | None:

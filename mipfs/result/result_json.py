@@ -67,7 +67,7 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
     ValueError
         Another schema, or a field that is missing or of the wrong kind; the message names it.
     """
-    if not isinstance(document, dict) or document.get("schema") != schema:
+    if not isinstance(document, dict) or not strict_json.is_schema(document.get("schema"), schema):
         raise ValueError(f"not a result of schema {schema}")
     found = {}
     for name, read in FIELDS.items():

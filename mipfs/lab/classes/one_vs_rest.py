@@ -246,7 +246,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
 
 
 def _of(document: Mapping[str, Any], path: Path) -> OneVsRest:
-    if document["schema"] != SCHEMA:
+    if not strict_json.is_schema(document["schema"], SCHEMA):
         raise ValueError(f"schema {document['schema']!r}")
     results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
     classes = tuple(document["classes"])

@@ -13,9 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.steps import place_text
 from mipfs.proof import pair
+from mipfs.readers.arrays import load_arrays, npz_bytes
 from mipfs.report.numbers import first_of
 from mipfs.result import archive
 from mipfs.result.result import Result
@@ -23,6 +27,8 @@ from mipfs.result.result import Result
 if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import Point, SolutionPath
 
+FOLDS = "folds.npz"
+"""The member of the archive that says in which fold every sample is (`mipfs.check.folds`)."""
 CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
 """What a point that folds chose is called, and where a path has its value."""
 MOST_NAMED = 12
@@ -34,7 +40,16 @@ def certified(path: SolutionPath, file: Path, content: bytes | None) -> Solution
     results = archive.certified((point.result for point in path.points), content)
     pairs = zip(path.points, results, strict=True)
     points = tuple(replace(point, result=replace(result, path=file)) for point, result in pairs)
-    return replace(path, points=points, file=str(file))
+    return replace(path, points=points, file=str(file), fold=_fold(file, archive.members(content).get(FOLDS)))
+
+
+def _fold(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
+    """The fold of every sample, as the archive has it; `mipfs verify` says what is wrong with it."""
+    try:
+        found = {} if content is None else load_arrays(file, content)
+    except DataError:
+        return None
+    return found.get("fold")
 
 
 def split(text: str) -> tuple[str, str | None]:
@@ -133,7 +148,8 @@ def save(path: SolutionPath, file: Path, limit: float) -> None:
         output_file.save([(file, f"{path.to_json()}\n".encode())])
         return
     name = pair.sidecar_of(file).name
-    content, entries = archive.packed_together((point.result for point in path.points), name, limit)
+    folds = {} if path.fold is None else {FOLDS: npz_bytes({"fold": path.fold})}
+    content, entries = archive.packed_together((point.result for point in path.points), name, limit, folds)
     points = [
         replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)
     ]

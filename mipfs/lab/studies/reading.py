@@ -182,7 +182,14 @@ def _point(line: Mapping[str, Any], axes: list[str]) -> Point:
         _names(line, "start"),
         _get(line, "added", (str,)) if "added" in line else "",
         errors=tuple(_number({"errors": one}, "errors") for one in _list(line, "errors", (int, float))),
+        fold_classifiers=tuple(map(_classifier, _list(line, "fold_classifiers") if "fold_classifiers" in line else ())),
     )
+
+
+def _classifier(stated: Any) -> dict[str, Any]:
+    """A classifier of a fold."""
+    weights = _get(stated, "weights", (dict,))
+    return {"weights": {name: _number(weights, name) for name in weights}, "intercept": _number(stated, "intercept")}
 
 
 def _value(document: Mapping[str, Any], name: str, axes: list[str], places: set[Any]) -> Any:
@@ -196,7 +203,7 @@ def _value(document: Mapping[str, Any], name: str, axes: list[str], places: set[
 
 
 def _schema(document: Mapping[str, Any], what: str) -> None:
-    if document.get("schema") != SCHEMA:
+    if not strict_json.is_schema(document.get("schema"), SCHEMA):
         raise ValueError(f"not a {what} of schema {SCHEMA}")
 
 

@@ -22,7 +22,7 @@ from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import Fold, stratified
+from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
@@ -148,6 +148,7 @@ def path(
         least_error=None if least is None else least.value,
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
+        fold=fold_of(parts) if parts and not walk.interrupted else None,
     )
 
 
@@ -245,19 +246,25 @@ class _Walk:
     def validated(self, points: list[Point], steps: Steps, parts: Sequence[Fold]) -> list[Point]:
         """The points with their validation errors; as they were after an interrupt."""
         errors: list[list[float]] = []
+        classifiers: list[list[dict[str, Any] | None]] = []
         try:
             for number, fold in enumerate(parts, 1):
                 about = f"fold {number} of {len(parts)}, "
                 solved = [point.result for point in self._solved(steps.on(fold.train), about)]
                 asked = steps.problems[0]  # the points differ in nothing that the error depends on
                 errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
+                classifiers.append([fold.classifier(one) if one.has_classifier else None for one in solved])
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:
             return points
         # A point that some fold has no classifier for cannot be compared with the others.
         found = [errs if all(map(math.isfinite, errs)) else () for errs in zip(*errors, strict=True)]
-        return [dataclasses.replace(point, errors=errs) for point, errs in zip(points, found, strict=True)]
+        whole = [each if all(one is not None for one in each) else () for each in zip(*classifiers, strict=True)]
+        return [
+            dataclasses.replace(point, errors=errs, fold_classifiers=of_folds if errs else ())
+            for point, errs, of_folds in zip(points, found, whole, strict=True)
+        ]
 
     def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
         problems = [widened(problem) for problem in steps.problems]
