@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mipfs.problem import Problem
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
-    from mipfs.result.sidecar import verify
+    from mipfs.result.verification import verify
 
 __version__ = "0.2.0"
 
@@ -139,7 +139,7 @@ _HOME = {
     "solve": "mipfs.drivers",
     "stability": "mipfs.lab.studies.selection_stability",
     "start": "mipfs.drivers",
-    "verify": "mipfs.result.sidecar",
+    "verify": "mipfs.result.verification",
 }
 
 _SUBPACKAGES = {

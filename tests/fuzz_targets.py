@@ -405,13 +405,14 @@ def study_seeds() -> dict[str, Files]:
 def read_study(folder: Path) -> Any:
     """A path or a ladder, its report and its page."""
     from mipfs.lab import page
-    from mipfs.lab.studies import point_files, reading
+    from mipfs.lab.studies import reading
+    from mipfs.result import documents
 
     found = reading.load(folder / "r.json")
     _shown(found, folder)
     assert len(page.html([page.Item("r", found)])) > 1000
     if hasattr(found, "points") and found.points:
-        point_files.load(f"{folder / 'r.json'}#M={found.points[0].result.params['M']}")
+        documents.load(f"{folder / 'r.json'}#M={found.points[0].result.params['M']}")
     return found
 
 

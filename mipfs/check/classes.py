@@ -103,11 +103,13 @@ def _checked(
     own = weighted(instances, document.get("class_weight") or {})
     unchecked: tuple[str, ...] = (UNCHECKED,)
     if document["shared_support"]:
-        parts = [PartReport("all classes", _together(document, archive, own, told))]
+        parts = [PartReport("all classes", proofs[0], _together(document, archive, own, told))]
         unchecked = (UNCHECKED, OF_A_CLASS)
     else:
         asked = range(len(names)) if name is None else [names.index(name)]
-        parts = [PartReport(names[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked]
+        parts = [
+            PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked
+        ]
     reports = [one.report for one in parts if one.report is not None]
     said = [("class weights", line) for line in _other_weights(document, instances)]
     return DocumentReport(True, "", tuple(parts), tuple(said), (*unchecked, *unchecked_of(reports)))

@@ -168,7 +168,7 @@ def _part(path: StatedPath, folds: Folds, proofs: _Proofs, k: int) -> PartReport
     folds.check_errors(point, path.name(k))
     errors = f"{point['error']:.4f}" if point["errors"] else "-"
     shown = {"status": point["status"], "bound": "" if point["bound"] is None else repr(bound), "error": errors}
-    return PartReport(path.name(k), report, shown)
+    return PartReport(path.name(k), point["result"], report, shown)
 
 
 class StatedPath:

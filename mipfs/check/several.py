@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.joint import JOINT
+from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Document, Rejected, require
-from mipfs.check.tree import Report, check
+from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.readers.arrays import load_arrays, load_members
@@ -35,11 +35,13 @@ class PartReport:
     Attributes
     ----------
     name : str, its place on a path, or its class
+    result : mapping, its JSON
     report : Report or None; None where nothing of it was proven
     shown : mapping of words to words: the document's own fields beside the proof, after they were found to be right
     """
 
     name: str
+    result: Document
     report: Report | None
     shown: Mapping[str, str] = field(default_factory=dict)
 
@@ -170,8 +172,7 @@ class Archive:
         right = hashlib.sha256(content).hexdigest() == entry["sha256"]
         require(right, f"{name} in {self.path.name} is not what the result was written with: its SHA-256 differs")
         arrays = self.arrays(name, content)
-        reading = {"reading": JOINT} if result["params"].get("loss") == "structural" else {}
-        return check(result, arrays, data, given=given, told=told, **reading)
+        return check_result(result, arrays, data, given=given, told=told)
 
 
 def member_of(k: int) -> str:

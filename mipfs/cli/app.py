@@ -1,68 +1,73 @@
-"""The commands, gathered."""
+"""The commands, each loaded by its name."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from mipfs import __version__
-from mipfs.cli.bags import bags
-from mipfs.cli.baselines import baselines
-from mipfs.cli.bench import bench
-from mipfs.cli.compare import compare
-from mipfs.cli.compile import compile
-from mipfs.cli.convert import convert
-from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
-from mipfs.cli.evaluate import evaluate
-from mipfs.cli.generate import generate
-from mipfs.cli.models import models
-from mipfs.cli.path import path
-from mipfs.cli.predict import predict
-from mipfs.cli.refit import refit
-from mipfs.cli.report import report
-from mipfs.cli.resume import resume
-from mipfs.cli.scorecard import scorecard
-from mipfs.cli.sketch import sketch
-from mipfs.cli.solve import solve
-from mipfs.cli.stability import stability
-from mipfs.cli.study import study
-from mipfs.cli.verify import verify
 
-# Plain help keeps rich out of `mipfs --help`, which then starts at once.
-app = typer.Typer(
-    name="mipfs",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+COMMANDS = (
+    "demo",
+    "solve",
+    "resume",
+    "compare",
+    "path",
+    "bench",
+    "study",
+    "stability",
+    "sketch",
+    "bags",
+    "models",
+    "baselines",
+    "generate",
+    "convert",
+    "predict",
+    "evaluate",
+    "verify",
+    "refit",
+    "scorecard",
+    "report",
+    "compile",
 )
-for function in (
-    *(
-        demo,
-        solve,
-        resume,
-        compare,
-        path,
-        bench,
-        study,
-        stability,
-        sketch,
-        bags,
-        models,
-        baselines,
-        generate,
-        convert,
-        predict,
-        evaluate,
-        verify,
-        refit,
-        scorecard,
-        report,
-        compile,
-    ),
-):
-    app.command()(command(function))
+"""In the order of the help; each is the function of its name in the file of its name."""
+# Plain help keeps rich out of `mipfs --help`, which then starts at once.
+PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+
+class Commands(TyperGroup):
+    """The commands, each loaded when it is asked for: `mipfs verify` loads the file of no other command."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, and those of commands that somebody else entered."""
+        return list(dict.fromkeys([*COMMANDS, *super().list_commands(ctx)]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; None where there is none."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _loaded(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments begin with; where there is none, all are loaded to name the nearest."""
+        if args and args[0] not in COMMANDS:
+            for name in COMMANDS:
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+
+def _loaded(name: str) -> Any:
+    function = getattr(import_module(f"mipfs.cli.{name}"), name)
+    alone = typer.Typer(**PLAIN)
+    alone.command(name)(command(function))
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(name="mipfs", cls=Commands, **PLAIN)
 
 
 def _show_version(wanted: bool) -> None:

@@ -8,6 +8,8 @@ from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
+    from mipfs.lab.scorecard.card import Scorecard
+    from mipfs.result.documents import Held
     from mipfs.result.result import Result
 
 
@@ -24,22 +26,21 @@ def evaluate(
     """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import evaluate_classes
-    from mipfs.lab.classes.judged import rows_of_class
-    from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.scorecard.saved import card_or_none
-    from mipfs.lab.studies import point_files
+    from mipfs.result import documents
     from mipfs.result.score import score
 
-    file, name = point_files.split(result_file)
+    file, name = documents.split(result_file)
     check_target(json, file, data_file)
-    several = classes_or_none(file)
-    if several is not None and name is None:
-        return evaluate_classes(several, data_file, label, positive, json, quiet)
-    card = card_or_none(file)
-    result = point_files.load(result_file) if card is None else card.result
+    held = documents.held(file)
+    if held.kind == documents.CLASSES and name is None:
+        return evaluate_classes(file, data_file, label, positive, json, quiet)
+    card = card_of(file, held)
+    result = documents.load(result_file) if card is None else card.result
     # --scale changes nothing here: the classifier is on the user's scale.
-    if several is not None and name is not None:
-        data = rows_of_class(several, name, data_file, label)
+    if held.kind == documents.CLASSES and name is not None:
+        from mipfs.lab.classes import OneVsRest, judged
+
+        data = judged.rows_of_class(OneVsRest.load(file), name, data_file, label)
     else:
         data = new_rows(result, data_file, label, labelled=True)
     document = score(result, data, positive, values=None if card is None else card.decision_function(data))
@@ -47,6 +48,15 @@ def evaluate(
     if json != "-" and not quiet:
         _show(document)
     return 0
+
+
+def card_of(file: str, held: Held) -> Scorecard | None:
+    """The scorecard in a file; None where it holds something else."""
+    if held.kind != "scorecard":
+        return None
+    from mipfs.lab.scorecard import read_scorecard
+
+    return read_scorecard(file)
 
 
 def new_rows(result: Result, path: str, label: str | None, labelled: bool = False) -> Instance:

@@ -17,7 +17,6 @@ from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
 from mipfs.report.visible import as_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status, StopReason
-from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,6 +141,8 @@ def tell_page(target: str | None, after: bool) -> None:
 
 def show_result(result: Result) -> None:
     """Print status, numbers and the selected features with their weights."""
+    from mipfs.result.summary import summary_blocks
+
     show_blocks(summary_blocks(result))
 
 
@@ -214,6 +215,8 @@ def _explain_nothing(result: Result) -> int:
     if result.status is Status.NUMERICAL:
         complain("the numbers are too large or too ill-scaled for a trustworthy answer; try --scale standard")
         return BAD_USAGE
+    from mipfs.result.summary import BECAUSE
+
     remedy = "let it run for longer" if result.stop_reason is StopReason.INTERRUPTED else "raise the limit"
     complain(f"{BECAUSE[result.stop_reason]} before any classifier was found; {remedy}")
     return STOPPED_EARLY

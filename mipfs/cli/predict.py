@@ -33,33 +33,33 @@ def predict(
     """
     import numpy as np
 
-    from mipfs.cli.evaluate import new_rows
+    from mipfs.cli.evaluate import card_of, new_rows
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import predict_classes, print_labels
     from mipfs.data.instance import Labels
     from mipfs.errors import UsageError
-    from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.scorecard.card import DIGITS
-    from mipfs.lab.scorecard.saved import card_or_none
-    from mipfs.lab.studies import point_files
+    from mipfs.result import documents
     from mipfs.result.probability import probabilities
 
-    file, name = point_files.split(result_file)
+    file, name = documents.split(result_file)
     check_target(json, file, data_file)
+    held = documents.held(file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    if name is None and (several := classes_or_none(file)) is not None:
+    if held.kind == documents.CLASSES and name is None:
         if probability:
             raise UsageError(f"{result_file}: --probability is for two classes; leave it out")
-        return predict_classes(several, data_file, label, scores, json, quiet)
-    card = card_or_none(file)
+        return predict_classes(file, data_file, label, scores, json, quiet)
+    card = card_of(file, held)
     if card is not None and probability:
         raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")
-    result = point_files.load(result_file) if card is None else card.result
+    result = documents.load(result_file) if card is None else card.result
     data = new_rows(result, data_file, label)
     values = (result if card is None else card).decision_function(data)
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
     if card is not None and scores:
+        from mipfs.lab.scorecard.card import DIGITS
+
         columns = {"totals": np.round(card.totals(data), DIGITS).tolist()} | columns
     if probability:
         columns["probabilities"] = probabilities(result, values).tolist()

@@ -39,14 +39,14 @@ def refit(
     from mipfs.cli.typed import command_line
     from mipfs.cli.verify import data_of
     from mipfs.errors import UsageError
-    from mipfs.lab.studies import point_files
     from mipfs.plumbing.signals import held
+    from mipfs.result import documents
     from mipfs.result.posed import posed_again
 
-    inputs = (point_files.split(result_file)[0], data_file)
+    inputs = (documents.split(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
-    result = point_files.load(result_file)
+    result = documents.load(result_file)
     kept = result.selected
     if keep_all:
         if result.relaxed is None:

@@ -45,11 +45,12 @@ def report(
     from mipfs.cli.output import check_page, check_target, write_json
     from mipfs.cli.text import say
     from mipfs.lab import page
-    from mipfs.lab.studies import point_files, reading
+    from mipfs.lab.studies import reading
     from mipfs.plumbing.signals import held
+    from mipfs.result import documents
     from mipfs.result.result import Result
 
-    files = [point_files.split(path)[0] for path in result_files]
+    files = [documents.split(path)[0] for path in result_files]
     target = str(Path(files[0]).with_suffix(".html")) if output is None else output
     inputs = (*files, data)
     check_target(json, *inputs)
@@ -57,7 +58,7 @@ def report(
     if data is None and label is not None:
         raise UsageError(f"--label {label}: it names the label column of --data TEST, which is not given")
     studies: list[Study] = [
-        reading.load(path) if file == path else point_files.load(path)
+        reading.load(path) if file == path else documents.load(path)
         for path, file in zip(result_files, files, strict=True)
     ]
     scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
@@ -84,14 +85,14 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
     """How the classifiers of a study do on data; None without data, or of what has no classifier."""
     from mipfs.lab.classes import OneVsRest, judged
     from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.studies import point_files
     from mipfs.lab.studies.bench import Bench
     from mipfs.lab.studies.solution_path import SolutionPath
+    from mipfs.result import documents
     from mipfs.result.result import Result
 
     if data is None:
         return None
-    file, name = point_files.split(path)
+    file, name = documents.split(path)
     if isinstance(study, Result) and name is not None and (several := classes_or_none(file)) is not None:
         return _judged(study, judged.rows_of_class(several, name, data, label), data)
     if isinstance(study, Result):

@@ -42,12 +42,12 @@ def scorecard(
     from mipfs.cli.text import say, show_blocks
     from mipfs.cli.verify import data_of
     from mipfs.lab import scorecard as card
-    from mipfs.lab.studies import point_files
+    from mipfs.result import documents
 
-    inputs = (point_files.split(result_file)[0], data_file)
+    inputs = (documents.split(result_file)[0], data_file)
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
-    result = point_files.load(result_file)
+    result = documents.load(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
     if json is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,6 +66,9 @@ def verify(
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Of a path, solve the folds again and compare their errors.")
+    ] = False,
 ) -> int:
     """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
 
@@ -71,40 +76,80 @@ def verify(
     declared rows too, --model and its -p say so. A loss of your own is entered by --module; of its file nothing is
     believed but its class Stated.
     """
-    import mipfs
-    from mipfs.check.tree import Report
-    from mipfs.cli.errors import complain
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.several import verify_classes
-    from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.studies import point_files
+    from mipfs.cli.output import check_target
+    from mipfs.cli.several import refuse_unproven, verify_classes, verify_path
+    from mipfs.result import documents
 
-    check_target(json, point_files.split(result_file)[0], data_file, subject_to, model, *files_of(module))
+    file, name = documents.split(result_file)
+    check_target(json, file, data_file, subject_to, model, *files_of(module))
     enter(module or ())
     params = with_M_and_C(param, M, C)
     if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
-    if (several := classes_or_none(point_files.split(result_file)[0])) is not None:
-        odd = {"--subject-to": subject_to, "--model": model, "--positive": positive}
-        return verify_classes(several, result_file, data_file, odd, (scale, label, words), json, quiet)
-    result = point_files.load(result_file)
+    reading = Reading(data_file, scale.value if scale else None, label, positive, words)
+    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute)
+    held = documents.held(file)
+    if recompute and held.kind != documents.PATH:
+        raise UsageError("--recompute solves the folds of a path again; leave it out")
+    kinds = {documents.CLASSES: verify_classes, documents.PATH: verify_path}
+    kinds |= dict.fromkeys(documents.UNPROVEN, refuse_unproven)
+    return kinds.get(held.kind, verify_result)(asked, held.document)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The data, and how it is read where that is said; the result says the rest."""
+
+    data_file: str
+    scale: str | None
+    label: str | None
+    positive: str | None
+    words: Given
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is verified: `name` in `file`, both together `result_file`; with which rows, and how it is shown."""
+
+    result_file: str
+    file: str
+    name: str | None
+    reading: Reading
+    subject_to: str | None
+    model: str | None
+    params: tuple[str, ...]
+    json: str | None
+    quiet: bool
+    recompute: bool = False
+
+
+def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
+    """Check one result, which may be a point of a path; what holds neither is an error that says so."""
+    import mipfs
+    from mipfs.check.tree import Report
+    from mipfs.cli.errors import complain
+    from mipfs.cli.output import write_json
+    from mipfs.result import documents
+
+    reading = asked.reading
+    result = documents.load(asked.result_file)
     try:
-        data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
+        data = data_of(result, *dataclasses.astuple(reading))
     except LabelError as error:
-        if label is not None or positive is not None:
+        if reading.label is not None or reading.positive is not None:
             raise
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
-        rows = _rows_of(data, subject_to, model, parse_params(params))
-        report = mipfs.verify(result, data, rows, verbose=not quiet)
-        report = dataclasses.replace(report, differs=(*report.differs, *_other_recipe(result, data_file)))
+        rows = _rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+        report = mipfs.verify(result, data, rows, verbose=not asked.quiet)
+        report = dataclasses.replace(report, differs=(*report.differs, *other_recipe(result, reading.data_file)))
     write_json(
-        {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, json
+        {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, asked.json
     )
     if not report.accepted:
-        complain(f"{result_file}: rejected: {report.reason}")
+        complain(f"{asked.result_file}: rejected: {report.reason}")
         return REJECTED
-    if json != "-" and not quiet:
+    if asked.json != "-" and not asked.quiet:
         show_report(report, result)
     return 0
 
@@ -157,7 +202,7 @@ def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tupl
     return Recipe.of_document(result.recipe), given
 
 
-def _other_recipe(result: Result, data_file: str) -> list[str]:
+def other_recipe(result: Result, data_file: str) -> list[str]:
     """What the description beside the data asks to be done to the table, where something else was done."""
     from mipfs.data.recipe import Recipe
     from mipfs.readers.sidecar import Sidecar
@@ -173,17 +218,28 @@ def _other_recipe(result: Result, data_file: str) -> list[str]:
 
 def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
     """The rows that must hold beside those of the data: the model's own, and those of an LP file."""
-    from mipfs import formulation
-    from mipfs.readers.lp_rows import read_rows
+    rows = None
+    if subject_to is not None:
+        from mipfs.readers.lp_rows import read_rows
 
-    rows = None if subject_to is None else read_rows(subject_to, data)
+        rows = read_rows(subject_to, data)
     if model is None:
         return rows
+    from mipfs import formulation
+
     declared = formulation.compile(formulation.load(model)(data, params)).selection.rows
     own = {(row.name, row.origin) for row in data.rows}
     pairs = enumerate(zip(declared.names, declared.origins, strict=True))
     declared = declared.take([r for r, pair in pairs if pair not in own])
     return declared if rows is None else declared.stack(rows)
+
+
+def given_rows(data: Instance, asked: Asked) -> dict[str, Any] | None:
+    """The rows that a problem must have beside those of the data, as the JSON of a result has them."""
+    from mipfs.result.verification import given_of
+
+    rows = _rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+    return None if rows is None else given_of(rows, data)
 
 
 def show_report(report: Report, result: Result) -> None:

@@ -29,7 +29,7 @@ from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
-from mipfs.result.sidecar import verify
+from mipfs.result.verification import verify
 
 if TYPE_CHECKING:
     from mipfs.check.tree import Report

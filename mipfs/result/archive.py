@@ -48,6 +48,11 @@ def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
     return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
 
 
+def with_certificate(result: Result, k: int, content: bytes | None) -> Result:
+    """The k-th of the results alone, with its certificate."""
+    return replace(result, sidecar=_own(members(content).get(_member(k)), result))
+
+
 def members(content: bytes | None) -> dict[str, bytes]:
     """What an archive holds, by name; nothing where it cannot be read."""
     if content is None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mipfs.atoms.monomials import Monomials
 from mipfs.data.stacked import INTERCEPT
 from mipfs.plumbing.arrays import Array
 
@@ -81,6 +80,8 @@ def summed(result: Result, scaled: Mapping[str, Array], n: int) -> Array:
     scaled : (n,) values of `used_columns` by name, as the scaled training data has them
     n : int
     """
+    from mipfs.atoms.monomials import Monomials
+
     made = made_of(result)
     assert made is not None
     kernel = Monomials(max(1, result.n_features), int(made["degree"]), float(made["gamma"]), float(made["r"]))

@@ -1,12 +1,10 @@
-"""The sidecar `RESULT.cert.npz` beside a result, what the JSON says of it, and `mipfs.verify`."""
+"""The sidecar `RESULT.cert.npz` beside a result, and what the JSON says of it."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
-import os
 import shutil
 import tempfile
 import zipfile
@@ -21,31 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import terms_of
-from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
-from mipfs.proof.proof import Proof
-from mipfs.readers.arrays import load_arrays, write_arrays
+from mipfs.readers.arrays import write_arrays
 from mipfs.report.visible import finite_or_none
-from mipfs.result.fitted import within
-from mipfs.selection.selection import Rows
 
 if TYPE_CHECKING:
-    from mipfs.check.tree import Report
     from mipfs.proof.evidence import Combined
+    from mipfs.proof.proof import Proof
     from mipfs.result.result import Result
-    from mipfs.selection.selection import Extras
+    from mipfs.selection.rows import Extras, Rows
 
-MISSING = (
-    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
-    "solve it again with --json FILE and without --no-certificate, or result.save(FILE)"
-)
 SMALL = 1 << 23
 """Bytes up to which a sidecar is made in memory."""
 MOST_SCALED = 1 << 15
 """Columns at most of which shift and scale stand in the sidecar: of more they would be most of it."""
-NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +65,7 @@ class Claim:
     @cached_property
     def proof(self) -> Proof:
         """The proof, whole."""
-        return self.source if isinstance(self.source, Proof) else self.source()
+        return self.source() if callable(self.source) else self.source
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
@@ -149,7 +137,12 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
         if result.certificate is None or content is None:
             return None, result.certificate
         return content, {**result.certificate, "file": name}
-    claim, content = within(claim, limit) if may_be_cut(result) and math.isfinite(limit) else (claim, claim.packed())
+    if may_be_cut(result) and math.isfinite(limit):
+        from mipfs.result.fitted import within  # with the dual vectors, the problem and its solvers
+
+        claim, content = within(claim, limit)
+    else:
+        content = claim.packed()
     found = {} if claim is result.claim else {"found": float(result.bound)}
     return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
 
@@ -180,58 +173,6 @@ def may_be_cut(result: Result) -> bool:
     return result.status.name not in ("OPTIMAL", "RELAXED", "INFEASIBLE") and not listed
 
 
-def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
-    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
-
-    Parameters
-    ----------
-    result : Result, of `mipfs.solve` or `Result.load`
-    data : Instance, the same data, scaled as it was
-    rows : Rows, optional
-        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
-    verbose : bool, default False
-        Show on a terminal how many of the leaves are done.
-
-    Returns
-    -------
-    Report
-        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
-
-    Raises
-    ------
-    UsageError
-        The result was not saved with its certificate, or there is nothing to verify.
-    DataError
-        The sidecar is missing or cannot be read.
-    """
-    from mipfs.check.tree import Report
-
-    if not (hasattr(result, "to_json") and hasattr(result, "stated")):  # a data frame has the first
-        raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
-    kinds = {"data": (data, Instance), "rows": (rows, Rows | None), "verbose": (verbose, bool)}
-    for name, (value, kind) in kinds.items():
-        checked(name, value, kind)
-    document = json.loads(result.to_json()) | dict(result.stated)
-    raw = getattr(data.block().values, "raw", None) or data  # of columns that are made, what they are made of
-    given = None if rows is None else stated(rows, raw.feature_names)
-    if result.claim is not None:
-        document["certificate"] = result.claim.entry()
-        return _checked(document, result.claim.arrays(), data, given, verbose)
-    if result.certificate is None or result.path is None:
-        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
-        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
-    if not Path(str(result.certificate.get("file"))).name:
-        return Report(False, "the certificate names no file")
-    if result.sidecar is not None:
-        return _checked(document, _read(result.path, result.sidecar), data, given, verbose)
-    found = pair.find(result.path, result.certificate, exactly=True)
-    if not found.found and not os.path.isfile(found.path):
-        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=found.path)
-    if not found.found:
-        return Report(False, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs")
-    return _checked(document, _read(found.path), data, given, verbose)
-
-
 def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
     """Rows and extra variables as the JSON has them; infinite bounds are None."""
     extra = rows.extra
@@ -254,30 +195,3 @@ def stated_extra(extra: Extras) -> dict[str, dict[str, Any]]:
         }
         for k, name in enumerate(extra.names)
     }
-
-
-def _checked(
-    document: dict[str, Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    data: Instance,
-    given: dict[str, Any] | None,
-    verbose: bool,
-) -> Report:
-    """What the checker says."""
-    from mipfs.check.joint import JOINT
-    from mipfs.check.tree import check
-    from mipfs.report.progress import progress
-
-    reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
-    with progress("checked", "leaves", verbose) as told:
-        return check(document, arrays, data, given=given, told=told, **reading)
-
-
-def _read(path: Path, content: bytes | None = None) -> Mapping[str, npt.NDArray[Any]]:
-    """The arrays of a sidecar, of its contents where these are at hand."""
-    try:
-        return load_arrays(path, content)
-    except DataError as error:
-        raise DataError(
-            f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path
-        ) from None

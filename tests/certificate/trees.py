@@ -19,7 +19,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import cut_from_dual, dual_value_below
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Result
-from mipfs.result.sidecar import verify
+from mipfs.result.verification import verify
 from mipfs.run.finish import result_of
 from mipfs.run.run import Run
 

@@ -12,8 +12,8 @@ import pytest
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.studies import point_files
 from mipfs.lab.studies.solution_path import SolutionPath
+from mipfs.result import documents
 from tests.cli.outcome import Cli
 from tests.rare_cases import rare, write_csv
 
@@ -101,12 +101,12 @@ def test_a_file_whose_name_has_the_mark_is_a_file(tmp_path: Path) -> None:
     data = Instance.from_arrays(X, 2.0 * y - 1.0)
     result = mipfs.solve(mipfs.Problem(data, M=1, C=0.1))
     result.save(tmp_path / "a#b.json")
-    assert point_files.load(str(tmp_path / "a#b.json")).selected == result.selected
+    assert documents.load(str(tmp_path / "a#b.json")).selected == result.selected
     with pytest.raises(UsageError, match="no such point"):
         found = mipfs.path(mipfs.Problem(data, C=0.1), M=[1])
         found.save(tmp_path / "p.json")
-        point_files.load(f"{tmp_path / 'p.json'}#M=1,M=1")
-    assert np.array_equal(point_files.load(f"{tmp_path / 'p.json'}#M=1").predict(X), found[1].result.predict(X))
+        documents.load(f"{tmp_path / 'p.json'}#M=1,M=1")
+    assert np.array_equal(documents.load(f"{tmp_path / 'p.json'}#M=1").predict(X), found[1].result.predict(X))
 
 
 def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import mipfs
 from mipfs import drivers, estimators, formulation
 from mipfs.atoms.registry import KINDS
-from mipfs.cli.app import app
+from mipfs.cli.app import COMMANDS
 from mipfs.generators import tan_2014
 from mipfs.lab import baselines, sketch
 from mipfs.lab.experiments import STUDIES
@@ -78,11 +78,10 @@ def exists(name: str) -> bool:
         return True
     if name.startswith("mipfs ") and not name.startswith("mipfs."):
         typed = name.split()
-        known = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
         if typed[1] == "generate" and len(typed) > 2:
             text = (ROOT / "mipfs" / "generators" / "__init__.py").read_text(encoding="utf-8")
             return f'"{typed[2]}"' in text
-        return typed[1] in known and (typed[1] != "study" or len(typed) == 2 or typed[2] in STUDIES)
+        return typed[1] in COMMANDS and (typed[1] != "study" or len(typed) == 2 or typed[2] in STUDIES)
     if name.startswith("--"):
         option = name.split()[0]
         return any(f'"{option}"' in path.read_text(encoding="utf-8") for path in (ROOT / "mipfs" / "cli").glob("*.py"))

@@ -18,7 +18,7 @@ from mipfs.losses.hinge import LOSS
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.result.result import Record, Status, StopReason
-from mipfs.result.sidecar import verify
+from mipfs.result.verification import verify
 from mipfs.run.run import Run
 from mipfs.settings import GbdSettings, MasterSettings
 

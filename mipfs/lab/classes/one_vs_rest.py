@@ -12,27 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.classes import of_many, weighted
-from mipfs.data.instance import Instance, nearest
-from mipfs.data.stacked import stacked, unstacked
+from mipfs.check.classes import check_classes
+from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import finite_or_none
-from mipfs.result import archive, result_json
+from mipfs.result import archive, documents
+from mipfs.result.documents import CLASSES, NO_CLASSES, class_number
 from mipfs.result.gap import relative_gap
-from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
-from mipfs.result.sidecar import verify
+from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
 from mipfs.shared import features_among
 
 if TYPE_CHECKING:
-    from mipfs.check.tree import Report
+    from mipfs.check.several import DocumentReport
 
-SCHEMA = 1
-KIND = "one-vs-rest"
-REMEDY = "give what `mipfs solve --json` wrote of data with more than two classes"
 WORST = (Status.NUMERICAL, Status.NO_SOLUTION, Status.INFEASIBLE, Status.RELAXED, Status.FEASIBLE, Status.OPTIMAL)
 
 
@@ -105,34 +101,10 @@ class OneVsRest(Reported):
         best: npt.NDArray[Any] = np.asarray(self.classes)[values.argmax(axis=1)]
         return best
 
-    def verify(self, instances: Sequence[Instance]) -> list[Report]:
-        """Check every proof against the data of the classes against the rest.
-
-        Raises
-        ------
-        UsageError
-            The classes are others than those of the data.
-        """
-        weighted = self._weighted(instances)
-        if self.together is None:
-            found = [verify(result, data) for result, data in zip(self.classifiers, weighted, strict=True)]
-        else:
-            found = [self._verify_together(self.together, weighted)]
-        return [replace(one, differs=(*one.differs, *self._other_weights(instances))) for one in found]
-
-    def verify_class(self, name: str, instances: Sequence[Instance]) -> Report:
-        """Check the proof of one class.
-
-        Raises
-        ------
-        UsageError
-            No such class, other classes than those of the data, or one proof for all.
-        """
-        k = self._place(name)
-        if self.together is not None:
-            raise UsageError(f"{name}: all classes have one selection and one proof; verify the file without #{name}")
-        found = verify(self.classifiers[k], self._weighted(instances)[k])
-        return replace(found, differs=(*found.differs, *self._other_weights(instances)))
+    def verify(self, instances: Sequence[Instance], name: str | None = None) -> DocumentReport:
+        """Check every proof, or that of the class `name`, against the data of the classes against the rest."""
+        content, entries = archive.packed_together(self.proofs, "classes.cert.npz", math.inf)
+        return check_classes(self.document(entries), Path("classes.cert.npz"), content, instances, name)
 
     def named(self, name: str) -> Result:
         """The classifier of a class against the rest.
@@ -142,38 +114,7 @@ class OneVsRest(Reported):
         UsageError
             No such class.
         """
-        return self.classifiers[self._place(name)]
-
-    def _place(self, name: str) -> int:
-        names = [str(label) for label in self.classes]
-        if name not in names:
-            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {nearest(name, names)}")
-        return names.index(name)
-
-    def _weighted(self, instances: Sequence[Instance]) -> list[Instance]:
-        """The data of the classes, with the weights that the classifiers were found with."""
-        found = [one.labels.positive for one in instances]
-        if [str(label) for label in self.classes] != [str(label) for label in found]:
-            raise UsageError(f"the classes are {list(self.classes)}, and those of the data are {found}")
-        return weighted(instances, self.class_weight)
-
-    def _other_weights(self, instances: Sequence[Instance]) -> tuple[str, ...]:
-        """What the data asks for of class weights, where the result has others."""
-        asked = of_many(instances[0].class_weight, instances)
-        if not asked or asked == self.class_weight:
-            return ()
-        return (f"the data asks for the class weights {asked}; the result has {dict(self.class_weight) or 'none'}",)
-
-    def _verify_together(self, together: Result, instances: Sequence[Instance]) -> Report:
-        """Check the one proof, and that every class has the weights that it is about."""
-        report = verify(together, stacked(instances, self.bias))
-        if report.accepted:
-            for result, (weights, b) in zip(self.classifiers, unstacked(instances, together.weights), strict=True):
-                if dict(result.weights) != weights or result.intercept != b:
-                    label = result.labels["positive"]
-                    reason = f"the weights of the class {label} are not those that were proven of all classes"
-                    return replace(report, accepted=False, reason=reason)
-        return report
+        return self.classifiers[class_number(self.classes, name, self.file or "the result")]
 
     def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
         """What ``--json`` writes."""
@@ -182,7 +123,7 @@ class OneVsRest(Reported):
         shared = self.together is not None
         return {
             "schema": SCHEMA,
-            "kind": KIND,
+            "kind": CLASSES,
             "command": self.command,
             "shared_support": shared,
             "bias": self.bias,
@@ -218,7 +159,7 @@ class OneVsRest(Reported):
         """
         found = classes_or_none(path)
         if found is None:
-            raise DataError("it holds no classifiers of more than two classes", REMEDY, path=Path(path))
+            raise DataError("it holds no classifiers of more than two classes", NO_CLASSES, path=Path(path))
         return found
 
     def blocks(self) -> list[Block]:
@@ -234,49 +175,17 @@ def _stated(result: Result) -> dict[str, Any]:
 
 def classes_or_none(path: str | Path) -> OneVsRest | None:
     """What a file holds, where it is of more than two classes; None otherwise, or where it cannot be read."""
-    path = Path(path)
-    document = result_json.of_kind(path, KIND)
-    if document is None:
+    kind, document = documents.held(path)
+    if kind != CLASSES:
         return None
-    try:
-        found = _of(document, path)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"not complete: {error!r}", REMEDY, path=path) from None
-    return _certified(found, path)
-
-
-def _of(document: Mapping[str, Any], path: Path) -> OneVsRest:
-    if not strict_json.is_schema(document["schema"], SCHEMA):
-        raise ValueError(f"schema {document['schema']!r}")
-    results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
-    classes = tuple(document["classes"])
-    shared = document["together"]
-    if len(results) != len(classes) or len(classes) < 3 or len({str(label) for label in classes}) < len(classes):
-        raise ValueError("one result for each of three classes or more is needed")
-    if [str(one.labels["positive"]) for one in results] != [str(label) for label in classes]:
-        raise ValueError("the results are those of other classes")
-    together = None if shared is None else Result.from_json(json.dumps(shared), path=path)
-    weights = {str(label): float(weight) for label, weight in (document.get("class_weight") or {}).items()}
-    if weights and not (weights.keys() == set(map(str, classes)) and all(0 < w < math.inf for w in weights.values())):
-        raise ValueError("class_weight is no positive number for every class")
+    saved = documents.classes_of(path, document)
     said = document.get("command")
-    command = said if isinstance(said, str) else None
     return OneVsRest(
-        classes,
-        results,
-        together,
+        saved.classes,
+        saved.results,
+        saved.together,
         document["bias"] is True,
-        weights,
-        command,
-        str(path),
+        saved.class_weight,
+        said if isinstance(said, str) else None,
+        saved.file,
     )
-
-
-def _certified(found: OneVsRest, path: Path) -> OneVsRest:
-    """With the certificates out of the file beside it; `verify` says where one is missing or another."""
-    try:
-        content = pair.sidecar_of(path).read_bytes()
-    except (OSError, ValueError):
-        content = None
-    proofs = archive.certified(found.proofs, content)
-    return replace(found, classifiers=tuple(proofs)) if found.together is None else replace(found, together=proofs[0])

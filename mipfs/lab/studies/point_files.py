@@ -1,4 +1,4 @@
-"""The points of a path as results of their own, with their certificates: ``path.json#M=4,C=0.1``, ``path.json#best``.
+"""The points of a path as results of their own, with their certificates, in the files of a path.
 
 Beside path.json stands path.cert.npz, which holds the certificate of its k-th point as ``k.cert.npz``, the file that
 would stand beside that point's own JSON. Both are written together, as a result and its certificate are.
@@ -7,8 +7,6 @@ would stand beside that point's own JSON. Both are written together, as a result
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,23 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import DataError, UsageError
-from mipfs.lab.studies.steps import place_text
+from mipfs.check.folds import FOLDS
+from mipfs.errors import DataError
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays, npz_bytes
-from mipfs.report.numbers import first_of
 from mipfs.result import archive
-from mipfs.result.result import Result
 
 if TYPE_CHECKING:
-    from mipfs.lab.studies.solution_path import Point, SolutionPath
-
-FOLDS = "folds.npz"
-"""The member of the archive that says in which fold every sample is (`mipfs.check.folds`)."""
-CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
-"""What a point that folds chose is called, and where a path has its value."""
-MOST_NAMED = 12
-"""Points that a message names."""
+    from mipfs.lab.studies.solution_path import SolutionPath
 
 
 def certified(path: SolutionPath, file: Path, content: bytes | None) -> SolutionPath:
@@ -50,86 +39,6 @@ def _fold(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
     except DataError:
         return None
     return found.get("fold")
-
-
-def split(text: str) -> tuple[str, str | None]:
-    """The file and the name of the point in ``path.json#M=4``; a file that is called so is one."""
-    file, mark, name = text.rpartition("#")
-    return (text, None) if not mark or os.path.exists(text) else (file, name)
-
-
-def load(text: str) -> Result:
-    """The result in a file, a point of a path in one, or a class: ``path.json#M=4,C=0.1``, ``#best``, ``#setosa``.
-
-    Raises
-    ------
-    DataError
-        No such file, or no result or path in it.
-    UsageError
-        No such point or class, or the file holds a path or several classes, and none is named.
-    """
-    from mipfs.lab.classes.one_vs_rest import classes_or_none
-    from mipfs.lab.studies import reading
-    from mipfs.lab.studies.solution_path import SolutionPath
-
-    file, name = split(text)
-    several = classes_or_none(file)
-    if several is not None and name is None:
-        names = ", ".join(f"{file}#{label}" for label in several.classes)
-        raise UsageError(f"{file} holds a classifier of each of several classes; name one of them: {names}")
-    if name is not None:
-        return several.named(name) if several is not None else named(SolutionPath.load(file), name, file).result
-    try:
-        return Result.load(file)
-    except DataError as error:
-        study = reading.path_or_none(file)
-        if study is None:
-            raise error
-    raise UsageError(f"{file} holds a path, not a result; name one of its points: {_points(study, file)}")
-
-
-def named(path: SolutionPath, name: str, file: str = "the path") -> Point:
-    """A point by its name, "best", "one-se", "least-error" or its place, such as "M=4,C=0.1".
-
-    Raises
-    ------
-    UsageError
-        No such point.
-    """
-    if name in CHOSEN:
-        value = getattr(path, CHOSEN[name])
-        if value is None:
-            raise UsageError(f"{file}#{name}: folds chose nothing there (`--folds k`); name {_points(path, file)}")
-        return path[value]
-    asked = _place(name, path.axes)
-    found = [point for point in path.points if asked is not None and dict(point.place) == asked]
-    if not found:
-        raise UsageError(f"{file}#{name}: the path has no such point; name {_points(path, file)}")
-    return found[0]
-
-
-def _place(name: str, axes: Sequence[str]) -> dict[str, float] | None:
-    """Axis to value, None where that is not said of every axis once."""
-    asked: dict[str, float] = {}
-    for part in name.split(","):
-        axis, _, value = part.partition("=")
-        try:
-            asked[axis.strip()] = float(value)
-        except ValueError:
-            return None
-    return asked if asked.keys() == set(axes) and len(name.split(",")) == len(axes) else None
-
-
-def _points(path: SolutionPath, file: str) -> str:
-    """Names of points, for a message."""
-    chosen = [name for name, kept in CHOSEN.items() if getattr(path, kept) is not None and name != "least-error"]
-    names = [*chosen, *(name_of(point) for point in path.points)]
-    return first_of(names, MOST_NAMED, lambda name: f"{file}#{name}") or "none: it has no points"
-
-
-def name_of(point: Point) -> str:
-    """The name of a point: M=4,C=0.1."""
-    return place_text(point.place).replace(" = ", "=").replace(", ", ",")
 
 
 def use_of(path: SolutionPath) -> str:

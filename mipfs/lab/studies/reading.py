@@ -18,13 +18,13 @@ from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.plumbing import strict_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
+from mipfs.result.documents import AXES
 from mipfs.result.result import SCHEMA, Result
 
 Study = Result | SolutionPath | Comparison | OneVsRest | Bench
 """What `mipfs solve`, `path`, `compare` and `bench` write."""
 REMEDY = "give a file written by `mipfs solve`, `compare`, `path` or `bench` with --json"
 Kind = TypeVar("Kind", SolutionPath, Comparison)
-AXES = ("M", "C", "lambda", "rows", "C,M")
 
 
 def load(path: str | Path) -> Study:
@@ -50,15 +50,6 @@ def load(path: str | Path) -> Study:
     if sidecar is not None and sidecar.found:
         content = sidecar.path.read_bytes() if sidecar.content is None else sidecar.content
     return certified(found, path, content)
-
-
-def path_or_none(path: str | Path) -> SolutionPath | None:
-    """The path in a file; None where there is none."""
-    try:
-        found = load(path)
-    except DataError:
-        return None
-    return found if isinstance(found, SolutionPath) else None
 
 
 def _study(path: Path) -> Study:

@@ -1,0 +1,369 @@
+"""What a JSON file holds, and a result out of it: ``r.json``, a point ``path.json#M=4``, a class ``c.json#setosa``.
+
+Every command that reads what was written asks here, and loads the laboratory where it needs more of a path, several
+classes or a card than one result. Files hold values that others may have changed: what is left out or odd is named.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mipfs.data.instance import nearest
+from mipfs.errors import DataError, UsageError
+from mipfs.plumbing import strict_json
+from mipfs.plumbing.json_fields import number, record, require, sequence
+from mipfs.proof import pair
+from mipfs.report.numbers import first_of
+from mipfs.result import archive, result_json
+from mipfs.result.result import SCHEMA, Result
+
+RESULT, PATH, LADDER, CLASSES, CARD = "result", "path", "ladder", "one-vs-rest", "scorecard"
+BENCH, DRAWS = "bench", ("subsampling", "bootstrap")
+UNPROVEN = (LADDER, BENCH, *DRAWS)
+"""Kinds of documents in which nothing carries a proof."""
+CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
+"""What a point that folds chose is called, and where a path has its value."""
+MOST_NAMED = 12
+"""Points that a message names."""
+NO_CLASSES = "give what `mipfs solve --json` wrote of data with more than two classes"
+NO_PATH = "give a file written by `mipfs path --json`"
+AXES = ("M", "C", "lambda", "rows", "C,M")
+
+Place = Mapping[str, float]
+"""Where a point of a path is: axis to value."""
+
+
+class Held(NamedTuple):
+    """What a file holds: the kind of document, and its JSON; of what cannot be read a result without anything."""
+
+    kind: str
+    document: Mapping[str, Any]
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """The file and the name of the point or class in ``path.json#M=4``; a file that is called so is one."""
+    file, mark, name = text.rpartition("#")
+    return (text, None) if not mark or os.path.exists(text) else (file, name)
+
+
+def held(path: str | Path) -> Held:
+    """What a file holds; what cannot be read is a result, whose reader says why it cannot."""
+    try:
+        document = strict_json.parsed(result_json.read(path))
+    except (DataError, ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        return Held(RESULT, {})
+    if "kind" in document:
+        return Held(str(document["kind"]), document)
+    inside = {"ladder": LADDER, "points": PATH}
+    return Held(next((kind for name, kind in inside.items() if name in document), RESULT), document)
+
+
+def load(text: str) -> Result:
+    """The result in a file, a point of a path in one, or a class: ``path.json#M=4,C=0.1``, ``#best``, ``#setosa``.
+
+    Raises
+    ------
+    DataError
+        No such file, or no result or path in it.
+    UsageError
+        No such point or class, or the file holds a path or several classes, and none is named.
+    """
+    file, name = split(text)
+    found = held(file)
+    if found.kind == CLASSES:
+        classes = classes_of(file, found.document)
+        if name is not None:
+            return classes.named(name)
+        names = ", ".join(f"{file}#{label}" for label in classes.classes)
+        raise UsageError(f"{file} holds a classifier of each of several classes; name one of them: {names}")
+    if name is not None:
+        return point_of(file, name)
+    if found.kind == PATH:
+        saved = path_of(file, found.document)
+        raise UsageError(f"{file} holds a path, not a result; name one of its points: {saved.names}")
+    return Result.load(file)
+
+
+# --- Paths ---
+
+
+@dataclass(frozen=True, eq=False)
+class SavedPath:
+    """A path in a file: where its points are.
+
+    Attributes
+    ----------
+    file : str
+    places : tuple of mappings of axis to value
+    chosen : mapping of "best", "one-se" and "least-error" to a place, None where folds chose nothing
+    results : tuple of mappings, the JSON of the result of every point
+    """
+
+    file: str
+    places: tuple[Place, ...]
+    chosen: Mapping[str, Place | None]
+    results: tuple[Mapping[str, Any], ...]
+
+    @property
+    def names(self) -> str:
+        """Names of points, for a message."""
+        chosen = [name for name, place in self.chosen.items() if place is not None and name != "least-error"]
+        names = [*chosen, *map(name_of, self.places)]
+        return first_of(names, MOST_NAMED, lambda name: f"{self.file}#{name}") or "none: it has no points"
+
+    def number_of(self, name: str) -> int:
+        """Which point a name is of: "best", "one-se", "least-error" or a place, such as "M=4,C=0.1".
+
+        Raises
+        ------
+        UsageError
+            No such point.
+        """
+        if name in CHOSEN:
+            place = self.chosen[name]
+            if place is None:
+                raise UsageError(f"{self.file}#{name}: folds chose nothing there (`--folds k`); name {self.names}")
+        else:
+            place = _place(name)
+        if place is None or place not in self.places:
+            raise UsageError(f"{self.file}#{name}: the path has no such point; name {self.names}")
+        return self.places.index(place)
+
+
+def point_of(file: str, name: str) -> Result:
+    """The result of a point of the path in a file, with its certificate out of the file beside that.
+
+    Raises
+    ------
+    DataError
+        No such file, or no path in it.
+    UsageError
+        No such point.
+    """
+    path = Path(file)
+
+    def parsed() -> tuple[SavedPath, Mapping[str, Any] | None]:
+        document = _document(path)
+        return path_of(file, document), document.get("certificate")
+
+    saved, sidecar = pair.read(path, parsed)
+    k = saved.number_of(name)
+    result = Result.from_json(json.dumps(saved.results[k]), path=path)
+    content = None
+    if sidecar is not None and sidecar.found:
+        content = sidecar.path.read_bytes() if sidecar.content is None else sidecar.content
+    return archive.with_certificate(result, k, content)
+
+
+def path_of(file: str, document: Mapping[str, Any]) -> SavedPath:
+    """The path in a file, of its JSON.
+
+    Raises
+    ------
+    DataError
+        It holds something else, or a field is missing or of the wrong kind.
+    """
+    if not strict_json.is_schema(document.get("schema"), SCHEMA) or "points" not in document:
+        raise DataError(f"not a path of schema {SCHEMA}", NO_PATH, path=file)
+    axes = _field(document, "axis", _axis, file).split(",")
+    _field(document, "certificate", lambda entry: entry is None or record()(entry), file, optional=True)
+    points = _field(document, "points", sequence(record(result=record(), **dict.fromkeys(axes, number))), file)
+    places = tuple({axis: point[axis] for axis in axes} for point in points)
+    values = {name: _chosen(document, name, axes, file) for name in CHOSEN.values()}
+    if document.get("rule", "least-error") == "least-error":
+        values["least_error"] = values["chosen"]
+    for name, place in values.items():
+        if place is not None and place not in places:
+            raise DataError(f"not complete: {name!r} is none of its points", NO_PATH, path=file)
+    chosen = {name: values[field] for name, field in CHOSEN.items()}
+    return SavedPath(file, places, chosen, tuple(point["result"] for point in points))
+
+
+def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | None]:
+    """The JSON of a document of several results, and where its archive lies, with its contents.
+
+    Parameters
+    ----------
+    whole : whether the entry "certificate" is about the archive as a whole, and not about one of its members
+
+    Raises
+    ------
+    DataError
+        The JSON cannot be read.
+    """
+    path = Path(file)
+
+    def parsed() -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+        document = _document(path)
+        entry = document.get("certificate") if whole else None
+        return document, entry if isinstance(entry, dict) else None
+
+    document, sidecar = pair.read(path, parsed)
+    place = pair.sidecar_of(path) if sidecar is None else sidecar.path
+    if sidecar is not None and sidecar.content is not None:
+        return document, place, sidecar.content
+    try:
+        return document, place, place.read_bytes()
+    except (OSError, ValueError):
+        return document, place, None
+
+
+def _chosen(document: Mapping[str, Any], name: str, axes: list[str], file: str) -> Place | None:
+    """The place that a field names: of several axes a table, of one its value."""
+
+    def place(value: Any) -> Place | None:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            require(len(axes) == 1)
+            value = {axes[0]: value}
+        return {axis: number(value[axis]) for axis in axes}
+
+    found: Place | None = _field(document, name, place, file, optional=True)
+    return found
+
+
+def _field(
+    document: Mapping[str, Any], name: str, read: Callable[[Any], Any], file: str, optional: bool = False
+) -> Any:
+    if name not in document and not optional:
+        raise DataError(f"not complete: it has no {name!r}", NO_PATH, path=file)
+    try:
+        return read(document.get(name))
+    except (TypeError, KeyError):
+        said = json.dumps(document.get(name))
+    shown = said if len(said) <= 60 else f"{said[:60]}..."
+    raise DataError(f"not complete: {name!r} cannot be {shown}", NO_PATH, path=file)
+
+
+def _axis(value: Any) -> str:
+    require(value in AXES)
+    return str(value)
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    try:
+        document = strict_json.parsed(result_json.read(path))
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise DataError(f"not a JSON document ({error})", NO_PATH, path=path, line=line) from None
+    if not isinstance(document, dict):
+        raise DataError(f"not a path of schema {SCHEMA}", NO_PATH, path=path)
+    return document
+
+
+def _place(name: str) -> Place | None:
+    """Axis to value; None where the name does not say that, each once."""
+    parts = name.split(",")
+    place = {}
+    for part in parts:
+        axis, _, value = part.partition("=")
+        try:
+            place[axis.strip()] = float(value)
+        except ValueError:
+            return None
+    return place if len(place) == len(parts) else None
+
+
+def name_of(place: Place) -> str:
+    """The name of a point: M=4,C=0.1."""
+    return ",".join(f"{axis}={value:g}" for axis, value in place.items())
+
+
+# --- Several classes ---
+
+
+@dataclass(frozen=True, eq=False)
+class SavedClasses:
+    """Classifiers of more than two classes in a file.
+
+    Attributes
+    ----------
+    file : str
+    document : mapping, the JSON
+    classes : tuple of K labels
+    results : tuple of K Results, of each class against the rest
+    together : Result or None, of a shared support the problem of all classes as one
+    class_weight : mapping of class, as text, to the weight of its samples; {} for none
+    """
+
+    file: str
+    document: Mapping[str, Any]
+    classes: tuple[Any, ...]
+    results: tuple[Result, ...]
+    together: Result | None
+    class_weight: Mapping[str, float]
+
+    @cached_property
+    def proofs(self) -> tuple[Result, ...]:
+        """The results that have proofs: one of each class, or the one of all."""
+        return self.results if self.together is None else (self.together,)
+
+    def number_of(self, name: str) -> int:
+        """Which class a name is of.
+
+        Raises
+        ------
+        UsageError
+            No such class.
+        """
+        return class_number(self.classes, name, self.file)
+
+    def named(self, name: str) -> Result:
+        """The classifier of a class against the rest; a `UsageError` says that there is no such class."""
+        return self.results[self.number_of(name)]
+
+
+def class_number(classes: tuple[Any, ...], name: str, file: str) -> int:
+    """Which of the classes a name is of; a `UsageError` names the nearest."""
+    names = [str(label) for label in classes]
+    if name not in names:
+        raise UsageError(f"{file}#{name}: no such class; {nearest(name, names)}")
+    return names.index(name)
+
+
+def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
+    """The classifiers in a file, of its JSON, with their certificates; `verify` says where one is missing or another.
+
+    Raises
+    ------
+    DataError
+        They are not complete.
+    """
+    path = Path(file)
+    try:
+        found = _classes(path, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"not complete: {error!r}", NO_CLASSES, path=path) from None
+    try:
+        content = pair.sidecar_of(path).read_bytes()
+    except (OSError, ValueError):
+        content = None
+    proofs = tuple(archive.certified(found.proofs, content))
+    return replace(found, results=proofs) if found.together is None else replace(found, together=proofs[0])
+
+
+def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
+    if not strict_json.is_schema(document["schema"], SCHEMA):
+        raise ValueError(f"schema {document['schema']!r}")
+    results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
+    classes = tuple(document["classes"])
+    shared = document["together"]
+    if len(results) != len(classes) or len(classes) < 3 or len({str(label) for label in classes}) < len(classes):
+        raise ValueError("one result for each of three classes or more is needed")
+    if [str(one.labels["positive"]) for one in results] != [str(label) for label in classes]:
+        raise ValueError("the results are those of other classes")
+    together = None if shared is None else Result.from_json(json.dumps(shared), path=path)
+    weights = {str(label): float(weight) for label, weight in (document.get("class_weight") or {}).items()}
+    if weights and not (weights.keys() == set(map(str, classes)) and all(0 < w < math.inf for w in weights.values())):
+        raise ValueError("class_weight is no positive number for every class")
+    return SavedClasses(str(path), document, classes, results, together, weights)

@@ -1,0 +1,121 @@
+"""`mipfs.verify`: a result and its certificate before the checker. Nothing that finds results is loaded for that."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from mipfs.check.result import check_result
+from mipfs.check.tree import Report
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.declared import checked, shown
+from mipfs.proof import pair
+from mipfs.readers.arrays import load_arrays
+from mipfs.report.progress import progress
+from mipfs.result.sidecar import stated
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
+    from mipfs.selection.rows import Rows
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+MISSING = (
+    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
+    "solve it again with --json FILE and without --no-certificate, or result.save(FILE)"
+)
+NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
+
+
+def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
+
+    Parameters
+    ----------
+    result : Result, of `mipfs.solve` or `Result.load`
+    data : Instance, the same data, scaled as it was
+    rows : Rows, optional
+        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
+    verbose : bool, default False
+        Show on a terminal how many of the leaves are done.
+
+    Returns
+    -------
+    Report
+        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
+
+    Raises
+    ------
+    UsageError
+        The result was not saved with its certificate, or there is nothing to verify.
+    DataError
+        The sidecar is missing or cannot be read.
+    """
+    if not (hasattr(result, "to_json") and hasattr(result, "stated")):  # a data frame has the first
+        raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
+    for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool)):
+        checked(name, value, kind)
+    given = None if rows is None else given_of(rows, data)
+    document, arrays = claim_of(result)
+    if isinstance(arrays, str):
+        return Report(False, arrays)
+    with progress("checked", "leaves", verbose) as told:
+        return check_result(document, arrays, data, given=given, told=told)
+
+
+def claim_of(result: Result) -> tuple[dict[str, Any], Arrays | str]:
+    """What the checker reads of a result: its JSON with the entry "certificate", and the arrays of its certificate.
+
+    Returns
+    -------
+    tuple
+        Instead of the arrays the reason, in words, where what stands beside the JSON is no certificate of it.
+
+    Raises
+    ------
+    UsageError
+        The result was not saved with its certificate, or there is nothing to verify.
+    DataError
+        The sidecar is missing or cannot be read.
+    """
+    document = json.loads(result.to_json()) | dict(result.stated)
+    if result.claim is not None:
+        return document | {"certificate": result.claim.entry()}, result.claim.arrays()
+    if result.certificate is None or result.path is None:
+        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
+        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
+    if not Path(str(result.certificate.get("file"))).name:
+        return document, "the certificate names no file"
+    if result.sidecar is not None:
+        return document, _read(result.path, result.sidecar)
+    found = pair.find(result.path, result.certificate, exactly=True)
+    if found.found:
+        return document, _read(found.path)
+    if not os.path.isfile(found.path):
+        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=found.path)
+    return document, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs"
+
+
+def given_of(rows: Rows, data: Instance) -> dict[str, Any]:
+    """The rows that must hold, as the JSON has them, by the names of what columns that are made are made of."""
+    from mipfs.selection.rows import Rows as Kind
+
+    checked("rows", rows, Kind | None)
+    raw = getattr(data.block().values, "raw", None) or data
+    return stated(rows, raw.feature_names)
+
+
+def _read(path: Path, content: bytes | None = None) -> Arrays:
+    """The arrays of a sidecar, of its contents where these are at hand."""
+    try:
+        return load_arrays(path, content)
+    except DataError as error:
+        raise DataError(
+            f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path
+        ) from None
