@@ -153,7 +153,9 @@ def _show(found: DocumentReport) -> None:
             if one.report is not None:
                 bare = dataclasses.replace(one.report, unchecked=(), differs=())
                 show_report(bare, Result.from_json(dumps(one.result)))
-            show_pairs([(f"{what} there", words) for what, words in one.shown.items() if words])
+            if one.shown:
+                said = ", ".join(f"{what} {words}" for what, words in one.shown.items() if words)
+                show_pairs([("on the path", said)])
             say("")
     reports = [one.report for one in found.parts if one.report is not None]
     differs = dict.fromkeys(line for report in reports for line in report.differs)
@@ -164,9 +166,14 @@ def _show(found: DocumentReport) -> None:
 
 def _show_points(parts: Sequence[PartReport]) -> None:
     """Print a line for every point of a path."""
-    from mipfs.cli.text import number, percent, show_table
+    from mipfs.cli.text import number, percent, show_pairs, show_table
+    from mipfs.cli.verify import MOST_LINES
     from mipfs.result.gap import relative_gap
 
+    stated = next((one for one in parts if one.report is not None), None)
+    if stated is not None and stated.report is not None:
+        lines_of_it = stated.report.statement[:MOST_LINES]
+        show_pairs([(f"problem, {stated.name}" if k == 0 else "", line) for k, line in enumerate(lines_of_it)])
     lines = []
     for one in parts:
         objective = math.inf if one.report is None else one.report.objective

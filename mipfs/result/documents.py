@@ -15,6 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mipfs.check.classes import check_summary
+from mipfs.check.paths import check_stated
+from mipfs.check.rounding import Rejected
 from mipfs.data.instance import nearest
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import strict_json
@@ -80,6 +83,7 @@ def load(text: str) -> Result:
     file, name = split(text)
     found = held(file)
     if found.kind == CLASSES:
+        require_consistent(file, found.document)
         classes = classes_of(file, found.document)
         if name is not None:
             return classes.named(name)
@@ -91,6 +95,25 @@ def load(text: str) -> Result:
         saved = path_of(file, found.document)
         raise UsageError(f"{file} holds a path, not a result; name one of its points: {saved.names}")
     return Result.load(file)
+
+
+def require_consistent(file: str | Path, document: Mapping[str, Any]) -> None:
+    """Refuse a path or several classes whose summary contradicts the results that stand in it.
+
+    Raises
+    ------
+    DataError
+    """
+    check = check_summary if document.get("kind") == CLASSES else check_stated
+    try:
+        check(document)
+    except Rejected as error:
+        reason = str(error)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        return
+    raise DataError(f"it contradicts itself: {reason}", "give the file as mipfs wrote it", path=Path(file))
 
 
 # --- Paths ---
@@ -153,7 +176,9 @@ def point_of(file: str, name: str) -> Result:
 
     def parsed() -> tuple[SavedPath, Mapping[str, Any] | None]:
         document = _document(path)
-        return path_of(file, document), document.get("certificate")
+        found = path_of(file, document)
+        require_consistent(file, document)
+        return found, document.get("certificate")
 
     saved, sidecar = pair.read(path, parsed)
     k = saved.number_of(name)

@@ -179,6 +179,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
     if kind != CLASSES:
         return None
     saved = documents.classes_of(path, document)
+    documents.require_consistent(path, document)
     said = document.get("command")
     return OneVsRest(
         saved.classes,

@@ -18,6 +18,7 @@ from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.plumbing import strict_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
+from mipfs.result import documents
 from mipfs.result.documents import AXES
 from mipfs.result.result import SCHEMA, Result
 
@@ -69,7 +70,9 @@ def _study(path: Path) -> Study:
     if isinstance(document, dict) and "ladder" in document:
         return _read(comparison_of, document, path)
     if isinstance(document, dict) and "points" in document:
-        return _read(path_of, document, path)
+        found = _read(path_of, document, path)
+        documents.require_consistent(path, document)
+        return found
     return Result.from_json(text, path=path)
 
 
