@@ -107,9 +107,7 @@ def _checked(
         unchecked = (UNCHECKED, OF_A_CLASS)
     else:
         asked = range(len(names)) if name is None else [names.index(name)]
-        parts = [
-            PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked
-        ]
+        parts = [PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked]
     reports = [one.report for one in parts if one.report is not None]
     said = [("class weights", line) for line in _other_weights(document, instances)]
     return DocumentReport(True, "", tuple(parts), tuple(said), (*unchecked, *unchecked_of(reports)))
@@ -208,11 +206,15 @@ def _check_part(document: Document, result: Document, name: str) -> None:
     together = document["together"]
     selected = document["selected"]
     for field in NOTHING:
-        require(result.get(field) is None, f"{name}: {field!r} is {result.get(field)!r:.80}, and it has no proof of its own")
+        require(
+            result.get(field) is None, f"{name}: {field!r} is {result.get(field)!r:.80}, and it has no proof of its own"
+        )
     for field in ("rows", "extra", "conflict"):
         require(not result.get(field), f"{name}: {field!r} is {result.get(field)!r:.80}, and it has none")
     require(result["status"] == "FEASIBLE", f"{name}: 'status' is {result['status']!r}, and it has no proof of its own")
-    require(same(result["selected"], selected), f"{name}: 'selected' is {result['selected']!r:.80}, not {selected!r:.80}")
+    require(
+        same(result["selected"], selected), f"{name}: 'selected' is {result['selected']!r:.80}, not {selected!r:.80}"
+    )
     require(same(result.get("rules"), together.get("rules")), f"{name}: 'rules' is {result.get('rules')!r}")
     said, of_all = result["params"], together["params"]
     right = {name: of_all[name] for name in ("C", "loss", "gap")}

@@ -140,7 +140,9 @@ class _Proofs:
         result = self.path.points[k]["result"]
         if result.get("certificate") is None:
             nothing = result["objective"] is None and result["bound"] is None and not result.get("relaxed")
-            empty = not result["selected"] and not result["weights"] and result["status"] in ("NO_SOLUTION", "NUMERICAL")
+            empty = (
+                not result["selected"] and not result["weights"] and result["status"] in ("NO_SOLUTION", "NUMERICAL")
+            )
             require(nothing and empty, f"{self.path.name(k)}: the result claims something, and has no certificate")
             return None
         report = self.archive.report(k, result, self.data, self.given, self.told)
@@ -284,7 +286,9 @@ class StatedPath:
         asked = {*itertools.product(*values)}  # type: ignore[arg-type]
         require(len({*self.places}) == self.count, "two points are at the same place")
         strangers = [k for k, place in enumerate(self.places) if place not in asked]
-        require(not strangers, f"{self.name(strangers[0]) if strangers else ''} is not among the values that were asked")
+        require(
+            not strangers, f"{self.name(strangers[0]) if strangers else ''} is not among the values that were asked"
+        )
         missing = len(asked) - self.count
         require(not missing or self.document["interrupted"], f"{missing} of the points that were asked are missing")
 
@@ -295,7 +299,9 @@ class StatedPath:
             right = same(point[field], result[field])
             require(right, f"{name}: {field!r} is {point[field]!r:.80}, and {result[field]!r:.80} in its result")
         solved = (result.get("counters") or {}).get("subproblems", 0)
-        require(same(point["subproblems"], solved), f"{name}: 'subproblems' is {point['subproblems']!r}, not {solved!r}")
+        require(
+            same(point["subproblems"], solved), f"{name}: 'subproblems' is {point['subproblems']!r}, not {solved!r}"
+        )
         require(same(result["driver"], self.document["driver"]), f"{name}: its driver is {result['driver']!r}")
         for axis in self.axes:
             stated = point[axis] if axis == "rows" else result["params"].get(axis)
@@ -425,7 +431,9 @@ class StatedPath:
         require(by_axis == (len(self.axes) > 1), f"{field!r} is {value!r}")
         require(not by_axis or {*value} == {*self.axes}, f"{field!r} is {value!r}")
         place = tuple(value[axis] for axis in self.axes) if by_axis else (value,)
-        require(all(map(is_number, place)) and place in self.places, f"{field!r} is {value!r}: the path has no such point")
+        require(
+            all(map(is_number, place)) and place in self.places, f"{field!r} is {value!r}: the path has no such point"
+        )
         return place
 
     def said(self) -> list[tuple[str, str]]:

@@ -36,7 +36,9 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     if asked.name is not None:
         saved.number_of(asked.name)
     elif "rows" in document["axis"] and (asked.subject_to or asked.model):
-        raise UsageError(f"the points have different rows; name one, such as {asked.file}#{documents.name_of(saved.places[-1])}")
+        raise UsageError(
+            f"the points have different rows; name one, such as {asked.file}#{documents.name_of(saved.places[-1])}"
+        )
     _require_archive(document, archive, content)
     if not saved.results:
         raise UsageError(f"{asked.file}: there is nothing to verify: the path has no points")
@@ -50,9 +52,10 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     differs = tuple(("differs", line) for line in other_recipe(first, asked.reading.data_file))
     found = dataclasses.replace(found, said=(*found.said, *differs))
     if found.accepted and asked.recompute:
+        from mipfs.lab.studies.point_files import fold_in
         from mipfs.lab.studies.recomputed import recomputed
 
-        found = recomputed(found, document, data)
+        found = recomputed(found, document, data, fold_in(archive, content))
     return _told(asked, found)
 
 
@@ -83,7 +86,9 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
 def refuse_unproven(asked: Asked, document: Mapping[str, Any]) -> int:
     """Say of what carries no proof what can be verified in its place."""
     what = {"ladder": "a ladder of relaxations", "bench": "a benchmark"}
-    kind = next((words for name, words in what.items() if name in (document.get("kind"), *document)), "a stability report")
+    kind = next(
+        (words for name, words in what.items() if name in (document.get("kind"), *document)), "a stability report"
+    )
     raise UsageError(
         f"{asked.file}: nothing in {kind} carries a proof; solve the problem with `mipfs solve DATA --json r.json` and "
         "verify that"

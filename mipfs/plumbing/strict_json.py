@@ -21,7 +21,9 @@ def parsed(text: str) -> Any:
         No JSON, or JSON beyond that.
     """
     try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int, object_pairs_hook=_table)
+        document = json.loads(
+            text, parse_constant=_refuse, parse_float=_float, parse_int=_int, object_pairs_hook=_table
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     _check(document, MOST_DEPTH)

@@ -29,13 +29,14 @@ def certified(path: SolutionPath, file: Path, content: bytes | None) -> Solution
     results = archive.certified((point.result for point in path.points), content)
     pairs = zip(path.points, results, strict=True)
     points = tuple(replace(point, result=replace(result, path=file)) for point, result in pairs)
-    return replace(path, points=points, file=str(file), fold=_fold(file, archive.members(content).get(FOLDS)))
+    return replace(path, points=points, file=str(file), fold=fold_in(file, content))
 
 
-def _fold(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
+def fold_in(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
     """The fold of every sample, as the archive has it; `mipfs verify` says what is wrong with it."""
+    member = archive.members(content).get(FOLDS)
     try:
-        found = {} if content is None else load_arrays(file, content)
+        found = {} if member is None else load_arrays(file, member)
     except DataError:
         return None
     return found.get("fold")

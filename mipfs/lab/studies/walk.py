@@ -125,7 +125,7 @@ def path(
     name = DEFAULT if driver is None else driver
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
-    walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
+    walk = Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps))
@@ -161,7 +161,7 @@ class Checkpoint:
 
 
 def _store(
-    base: Problem, steps: Steps, walk: _Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
+    base: Problem, steps: Steps, walk: Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
 ) -> PointStore | None:
     """Where the solves are kept, if anywhere."""
     if checkpoint is not None and resume is not None:
@@ -197,7 +197,7 @@ def _say_point(point: Point) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-class _Walk:
+class Walk:
     """Solves the problems of a path one after the other.
 
     Parameters
@@ -233,7 +233,7 @@ class _Walk:
         """The points in the order of the walk, those that were reached before an interrupt."""
         done: list[Point] = []
         try:
-            for point, problem in zip(self._solved(steps, ""), steps.problems, strict=False):
+            for point, problem in zip(self.solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
                     again = self._cold(problem, place_text(point.place))
                     point = point if self.interrupted else dataclasses.replace(point, cold=again)
@@ -250,7 +250,7 @@ class _Walk:
         try:
             for number, fold in enumerate(parts, 1):
                 about = f"fold {number} of {len(parts)}, "
-                solved = [point.result for point in self._solved(steps.on(fold.train), about)]
+                solved = [point.result for point in self.solved(steps.on(fold.train), about)]
                 asked = steps.problems[0]  # the points differ in nothing that the error depends on
                 errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
                 classifiers.append([fold.classifier(one) if one.has_classifier else None for one in solved])
@@ -266,7 +266,8 @@ class _Walk:
             for point, errs, of_folds in zip(points, found, whole, strict=True)
         ]
 
-    def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
+    def solved(self, steps: Steps, about: str) -> Iterator[Point]:
+        """Solve the problems of the steps, one after the other, until an interrupt."""
         problems = [widened(problem) for problem in steps.problems]
         pool = CutPool(problems[0])
         best: tuple[str, ...] = ()
