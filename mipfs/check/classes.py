@@ -1,7 +1,7 @@
-"""Classifiers of several classes: one a class, or of a shared support, and every field of the document beside the proofs.
+"""Classifiers of several classes: one a class, or of a shared support, and every field beside their proofs.
 
-`check_summary` compares what the document says in several places, without data; `check_classes` proves the results. Of a
-shared support one proof is about the stack of all classes, and each class's own result is computed again from it.
+`check_summary` compares what the document says in several places, without data; `check_classes` proves the results.
+Of a shared support one proof is about the stack of all classes, and each class's own result is computed again from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A path: every point's result with its proof, and every field of the document beside them.
 
 `StatedPath` compares what the document says in several places, without data: nothing in it may contradict the results
-that stand in it. `check_path` proves the results, and with them the bounds that points take from one another; the errors
-are computed again from the classifiers of the folds (`mipfs.check.folds`).
+that stand in it. `check_path` proves the results, and with them the bounds that points take from one another; the
+errors are computed again from the classifiers of the folds (`mipfs.check.folds`).
 """
 
 from __future__ import annotations
