@@ -110,8 +110,8 @@ def _checked(
 
 def _check_archive(document: Document, archive: Archive, count: int) -> None:
     """The archive is the one that the document names, and holds nothing else."""
-    entry = document.get("certificate")
-    require(entry is not None, "the path stands alone: it names no file of certificates")
+    entry = document.get("certificate") or {}
+    require(entry, "the path stands alone: it names no file of certificates")
     require(archive.sha256, f"{archive.path.name}, the file of certificates, is missing")
     right = archive.sha256 == entry["sha256"]
     require(right, f"{archive.path.name} is not the file that the path was written with: its SHA-256 differs")
@@ -279,11 +279,11 @@ class StatedPath:
         """Every point is at a place of its own, one of those that were asked; all are there unless interrupted."""
         params = self.document["params"]
         require(isinstance(params, Mapping), "the parameters are no mapping")
-        values = [params.get(axis) for axis in self.axes]
+        values: list[Any] = [params.get(axis) for axis in self.axes]
         for axis, listed in zip(self.axes, values, strict=True):
             right = isinstance(listed, list | tuple) and all(map(is_number, listed)) and len({*listed}) == len(listed)
             require(right, f"the parameters do not list the values of {axis}, each once")
-        asked = {*itertools.product(*values)}  # type: ignore[arg-type]
+        asked = {*itertools.product(*values)}
         require(len({*self.places}) == self.count, "two points are at the same place")
         strangers = [k for k, place in enumerate(self.places) if place not in asked]
         require(
@@ -382,14 +382,14 @@ class StatedPath:
             return
         order = sorted(range(self.count), key=lambda k: self.places[k])
         require([self.places[k][0] for k in order] == [*range(self.count)], "a step of the rows is missing")
-        for before, k in itertools.pairwise([None, *order]):
-            here = list(rows[k])  # type: ignore[index]
-            there = here if before is None else list(rows[before])
-            name = self.name(k)  # type: ignore[arg-type]
+        before: list[Any] | None = None
+        for k in order:
+            here, stated, name = list(rows[k]), self.points[k]["added"], self.name(k)
+            there = here if before is None else before
             require(same(here[: len(there)], there), f"{name}: it lacks rows of the step before")
             added = ", ".join(str(row["name"]) for row in here[len(there) :])
-            stated = self.points[k]["added"]  # type: ignore[index]
             require(stated == added, f"{name}: 'added' is {stated!r}, and its rows say {added!r}")
+            before = here
 
     def _check_chosen(self) -> None:
         """What is chosen follows from the errors."""

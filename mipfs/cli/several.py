@@ -64,7 +64,6 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     from mipfs.check.classes import check_classes
     from mipfs.report.progress import progress
     from mipfs.result import documents
-    from mipfs.result.result import Result
 
     odd = {"--subject-to": asked.subject_to, "--model": asked.model, "--positive": asked.reading.positive}
     given = [name for name, value in odd.items() if value is not None]

@@ -1,5 +1,7 @@
-"""JSON that others may have written: numbers that floating point carries, strings that can be written, not too deep, and
-no name twice in a mapping: of two values under one name every reader takes the one it likes."""
+"""JSON that others may have written: numbers that floating point carries, strings that can be written, not too deep.
+
+No name stands twice in a mapping: of two values under one name every reader takes the one it likes.
+"""
 
 from __future__ import annotations
 

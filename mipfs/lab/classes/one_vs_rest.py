@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mipfs.check.classes import check_classes
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair

@@ -1,11 +1,12 @@
 """`mipfs verify path.json DATA --recompute`: the folds of a path solved again, and their errors compared.
 
-The document states the problem, the folds and the seed, and the same seed gives the same solves: the path is walked again
-on every fold as `mipfs.path` walks it. What a limit cut, there or here, cannot be compared, and is named.
+The document states the problem, the folds and the seed, and the same seed gives the same solves: the path is walked
+again on every fold as `mipfs.path` walks it. What a limit cut, there or here, cannot be compared, and is named.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -165,6 +166,6 @@ def _steps(document: Mapping[str, Any], problem: Problem) -> Steps:
         values = {axis: params[axis] for axis in document["axis"].split(",")}
         return steps_of(problem, values.get("M"), values.get("C"), values.get("lambda"), None)
     points = _in_order(document)
-    pairs = zip(points, points[1:], strict=False)
-    more = [a["result"]["rows"][len(b["result"]["rows"]) :] for b, a in pairs]
+    held = [point["result"]["rows"] for point in points]
+    more = [rows[len(before) :] for before, rows in itertools.pairwise(held)]
     return steps_of(problem, None, None, None, [_rows(one, problem.data) for one in more])

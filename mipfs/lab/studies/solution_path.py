@@ -42,8 +42,8 @@ class Point:
     added : str, of rows the names of those that this step added
     cold : Result or None, of the same problem solved without anything carried
     errors : tuple of float, the validation error of every fold; () without folds
-    fold_classifiers : tuple of mappings, "weights" and "intercept" of every fold on the user's scale; () without errors,
-        and where these do not say what a classifier is (functions and products of features)
+    fold_classifiers : tuple of mappings, "weights" and "intercept" of every fold on the user's scale
+        () without errors, and where these do not say what a classifier is (functions and products of features).
     """
 
     place: Place
