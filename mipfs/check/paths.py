@@ -49,7 +49,7 @@ DECIMALS = 12
 """Decimals of an error that count where points are compared."""
 CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
 """What a point that folds chose is called, and the field that has its place."""
-UNCHECKED = "of the path: seconds, cuts, starts, the seed and the command"
+UNCHECKED = "of the path: seconds, cuts, starts, the seed, the command, and whether it was interrupted"
 
 
 def check_stated(document: Document) -> None:
