@@ -276,7 +276,8 @@ def test_errors_are_those_of_the_classifiers_of_the_folds(room: Path, made: Call
     for point in document["points"]:
         del point["fold_classifiers"]
     old = checked(room, name, restamped(document, gone), gone)  # as paths were written before
-    assert old.accepted and any("classifiers of the folds are not in" in line for line in old.unchecked)
+    assert old.accepted
+    assert any("classifiers of the folds are not in" in line for line in old.unchecked)
 
 
 def test_a_bound_of_another_point_is_proven_there(room: Path, made: Callable[[str], Made]) -> None:
@@ -340,7 +341,11 @@ def _choose(document: dict[str, Any], least: Any, simplest: Any) -> None:
     def stated(place: Any) -> Any:
         return None if place is None else dict(zip(axes, place, strict=True)) if len(axes) > 1 else place[0]
 
-    right = {"chosen": simplest if document.get("rule") == "one-se" else least, "one_se": simplest, "least_error": least}
+    right = {
+        "chosen": simplest if document.get("rule") == "one-se" else least,
+        "one_se": simplest,
+        "least_error": least,
+    }
     document.update({name: stated(place) for name, place in right.items() if name in document})
 
 
@@ -355,7 +360,8 @@ def test_what_contradicts_itself_is_refused_where_it_is_read(
     file.write_text(json.dumps(document))
     file.with_suffix(".cert.npz").write_bytes(content)
     assert main(["report", str(file), "-o", str(room / "lie.html")]) != 0
-    assert "lie.json" in (said := capsys.readouterr().err) and "'objective' is 12.345" in said
+    assert "lie.json" in (said := capsys.readouterr().err)
+    assert "'objective' is 12.345" in said
     part = "M=1" if name == "M" else "1"
     data = str(room / ("two.csv" if name == "M" else "three.csv"))
     assert main(["predict", f"{file}#{part}", data]) != 0
@@ -373,4 +379,6 @@ def test_what_carries_no_proof_says_so(room: Path, capsys: pytest.CaptureFixture
         file.write_text(json.dumps(document))
         assert main(["verify", str(file), str(room / "two.csv")]) == 2
         said = capsys.readouterr().err
-        assert words in said and "carries a proof" in said and "mipfs solve" in said
+        assert words in said
+        assert "carries a proof" in said
+        assert "mipfs solve" in said
