@@ -89,7 +89,7 @@ def verify(
     reading = Reading(data_file, scale.value if scale else None, label, positive, words)
     asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute)
     held = documents.held(file)
-    if recompute and held.kind != documents.PATH:
+    if recompute and held.document and held.kind != documents.PATH:
         raise UsageError("--recompute solves the folds of a path again; leave it out")
     kinds = {documents.CLASSES: verify_classes, documents.PATH: verify_path}
     kinds |= dict.fromkeys(documents.UNPROVEN, refuse_unproven)

@@ -25,9 +25,11 @@ from mipfs.check.paths import check_path
 from mipfs.check.several import DocumentReport
 from mipfs.check.tree import NEVER
 from mipfs.cli import main
+from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.plumbing import strict_json
 from mipfs.readers import read_classes
 from mipfs.readers.arrays import npz_bytes
+from tests.schemas import broken, schema
 
 PATHS: dict[str, list[str]] = {
     "M": ["--M", "1:2", "--folds", "3"],
@@ -204,9 +206,9 @@ def test_unknown_fields_schemas_and_members_are_refused(room: Path, made: Callab
         where["strange"] = 0
         assert not checked(room, name, document, content).accepted
         del where["strange"]
-    for schema in (True, 1.0, 2, "1", None):
+    for other in (True, 1.0, 2, "1", None):
         for where in (document, result):
-            where["schema"] = schema
+            where["schema"] = other
             assert "schema" in checked(room, name, document, content).reason
             where["schema"] = 1
     assert checked(room, name, document, content).accepted
@@ -291,6 +293,18 @@ def test_a_bound_of_another_point_is_proven_there(room: Path, made: Callable[[st
     assert report.accepted, report.reason
     document["points"][0]["bound"] = best["result"]["bound"] * 1.0001  # fewer rows: no other point proves it
     assert not checked(room, name, document, content).accepted
+
+
+def test_the_rows_of_a_file_are_those_of_a_step(room: Path, made: Callable[[str], Made]) -> None:
+    document, content = made("rows")
+    file = room / "steps.json"
+    file.write_text(json.dumps(document))
+    file.with_suffix(".cert.npz").write_bytes(content)
+    rows, data = str(room / "rows.lp"), str(room / "two.csv")
+    codes = [main(["verify", f"{file}#rows={k}", data, "--subject-to", rows, "-q"]) for k in range(3)]
+    assert codes == [1, 1, 0]  # the last step has all rows of the file, and its bound may be that of the step before
+    assert main(["verify", str(file), data, "--subject-to", rows, "-q"]) == 2
+    assert main(["verify", str(file), data, "-q"]) == 0
 
 
 def test_a_name_stands_once_at_every_depth(room: Path, made: Callable[[str], Made]) -> None:
@@ -382,3 +396,39 @@ def test_what_carries_no_proof_says_so(room: Path, capsys: pytest.CaptureFixture
         assert words in said
         assert "carries a proof" in said
         assert "mipfs solve" in said
+
+
+def test_a_path_that_was_resumed_or_saved_again_has_its_folds(tmp_path: Path) -> None:
+    r = np.random.default_rng(2)
+    y = np.where(r.random(60) < 0.5, 1, -1)
+    entries = [[(j, r.normal() + (one if j < 2 else 0)) for j in range(8) if r.random() < 0.4] for one in y]
+    rows = [f"{one:+d} " + " ".join(f"{j + 1}:{v:.3f}" for j, v in row) for one, row in zip(y, entries, strict=True)]
+    data = tmp_path / "s.svm"
+    data.write_text("\n".join(rows) + "\n")
+    asked = ["path", str(data), "--M", "1:2", "--folds", "3", "--scale", "standard", "-q"]  # sparse, and centred
+    first, second, third = (tmp_path / f"{name}.json" for name in ("first", "second", "third"))
+    assert main([*asked, "--checkpoint", str(tmp_path / "kept"), "--json", str(first)]) == 0
+    assert main([*asked, "--resume", str(tmp_path / "kept"), "--json", str(second)]) == 0
+    SolutionPath.load(second).save(third)
+    found = [json.loads(file.read_text())["points"] for file in (first, second, third)]
+    classifiers = [[point["fold_classifiers"] for point in points] for points in found]
+    assert classifiers[0] == classifiers[1] == classifiers[2]
+    for file in (first, second, third):
+        assert main(["verify", str(file), str(data), "-q", "--recompute"]) == 0
+
+
+def test_the_page_says_what_is_not_checked(room: Path, made: Callable[[str], Made]) -> None:
+    for name, words in (("M", "the folds&#x27; classifiers"), ("no folds", "the seed"), ("shared", "the driver")):
+        document, content = made(name)
+        file = room / "page.json"
+        file.write_text(json.dumps(document))
+        file.with_suffix(".cert.npz").write_bytes(content)
+        assert main(["report", str(file), "-o", str(room / "page.html"), "-q"]) == 0
+        said = (room / "page.html").read_text().partition("Not checked by")[2][:200]
+        assert words in said, said
+
+
+@pytest.mark.parametrize("name", ["M", "one a class", "shared"])
+def test_documents_have_the_form_of_their_schema(made: Callable[[str], Made], name: str) -> None:
+    document, _ = made(name)
+    assert not broken(document, schema("path" if name == "M" else "classes"))
