@@ -1,95 +1,275 @@
-"""More than two classes: the proof of every class against the rest, or the one proof of a support that they share."""
+"""Classifiers of several classes: one a class, or of a shared support, and every field beside their proofs.
+
+`check_summary` compares what the document says in several places, without data; `check_classes` proves the results.
+Of a shared support one proof is about the stack of all classes, and each class's own result is computed again from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from mipfs.check.result import check_result
-from mipfs.check.rounding import Arrays, Document
+from mipfs.check import classifier
+from mipfs.check.joint import JOINT
+from mipfs.check.known import check_known, rules_of
+from mipfs.check.reading import check_reading
+from mipfs.check.rounding import NEAR, Document, gap_between, require
+from mipfs.check.scaling import by_rules
+from mipfs.check.several import (
+    Archive,
+    DocumentReport,
+    PartReport,
+    Told,
+    is_number,
+    judged,
+    member_of,
+    near,
+    require_accepted,
+    require_fields,
+    require_schema,
+    same,
+    unchecked_of,
+)
+from mipfs.check.statement import Statement
 from mipfs.check.tree import Report
+from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
-from mipfs.data.stacked import stacked, unstacked
-from mipfs.errors import UsageError
+from mipfs.data.stacked import INTERCEPT, column_of, stacked
 
-Proof = tuple[Document, Arrays | str]
-"""The JSON of a result with its entry "certificate", and the arrays of that, or why there are none."""
+KIND = "one-vs-rest"
+FEWEST = 3
+NEEDED = (
+    *("schema", "kind", "shared_support", "bias", "classes", "status", "objective", "bound", "gap", "selected"),
+    *("results", "together"),
+)
+PERHAPS = ("command", "class_weight", "certificate")
+WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
+NOTHING = ("relaxed", "validated", "near_optimal", "atoms", "calibration", "certificate", "bound", "gap")
+"""What a class of a shared support has none of."""
+UNCHECKED = "the command of the document"
+OF_A_CLASS = "of each class: the history (driver, command, trace, counters, seconds, settings, stop reason, versions)"
 
 
-def check_classes(document: Document, proofs: Sequence[Proof], instances: Sequence[Instance]) -> list[Report]:
-    """Check every proof against the data of the classes against the rest.
+def check_summary(document: Document) -> None:
+    """Refuse a document of several classes that contradicts itself; no data is needed.
+
+    Raises
+    ------
+    Rejected
+    """
+    _check_form(document)
+    _check_labels(document)
+    _check_totals(document)
+    if document["shared_support"]:
+        for result, label in zip(document["results"], document["classes"], strict=True):
+            _check_part(document, result, f"the class {label}")
+
+
+def check_classes(
+    document: Document,
+    archive: Path,
+    content: bytes | None,
+    instances: Sequence[Instance],
+    name: str | None = None,
+    told: Told | None = None,
+) -> DocumentReport:
+    """Check the classifiers of several classes, or that of one, against the data.
 
     Parameters
     ----------
-    document : mapping, the JSON of classifiers of several classes
-    proofs : of every class, or the one of all classes where these share a support
-    instances : the data of every class against the rest, scaled as it was, in the order of the classes
-
-    Returns
-    -------
-    list of Report
-        One for every proof.
-
-    Raises
-    ------
-    UsageError
-        The classes are others than those of the data.
+    document : mapping, the JSON
+    archive, content : the path and the contents of the file of certificates beside it
+    instances : the data of every class against the rest, as it was solved on
+    name : str, optional
+        A class. All by default, and where they share one proof.
+    told : as in `mipfs.check.tree.check`
     """
-    if document.get("together") is not None:
-        ((result, arrays),) = proofs
-        reports = [_check_together(document, result, arrays, weighted_as(document, instances))]
+    return judged(lambda: _checked(document, Archive(archive, content), instances, name, told))
+
+
+def _checked(
+    document: Document, archive: Archive, instances: Sequence[Instance], name: str | None, told: Told | None
+) -> DocumentReport:
+    check_summary(document)
+    labels = [one.labels.positive for one in instances]
+    right = len(labels) == len(document["classes"]) and all(map(_is_label, document["classes"], labels))
+    require(right, f"the classes are {list(document['classes'])!r:.200}, and those of the data are {labels!r:.200}")
+    names = [str(label) for label in labels]
+    require(name is None or name in names, f"there is no class {name!r}")
+    proofs = _proofs(document)
+    archive.require_members([member_of(k) for k, one in enumerate(proofs) if one["certificate"] is not None])
+    own = weighted(instances, document.get("class_weight") or {})
+    unchecked: tuple[str, ...] = (UNCHECKED,)
+    if document["shared_support"]:
+        parts = [PartReport("all classes", proofs[0], _together(document, archive, own, told))]
+        unchecked = (UNCHECKED, OF_A_CLASS)
     else:
-        pairs = zip(proofs, weighted_as(document, instances), strict=True)
-        reports = [check_proof(proof, data) for proof, data in pairs]
-    return [replace(one, differs=(*one.differs, *other_weights(document, instances))) for one in reports]
+        asked = range(len(names)) if name is None else [names.index(name)]
+        parts = [PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked]
+    reports = [one.report for one in parts if one.report is not None]
+    said = [("class weights", line) for line in _other_weights(document, instances)]
+    return DocumentReport(True, "", tuple(parts), tuple(said), (*unchecked, *unchecked_of(reports)))
 
 
-def check_class(document: Document, proof: Proof, instances: Sequence[Instance], k: int) -> Report:
-    """Check the proof of the k-th class alone; parameters as those of `check_classes`."""
-    report = check_proof(proof, weighted_as(document, instances)[k])
-    return replace(report, differs=(*report.differs, *other_weights(document, instances)))
-
-
-def check_proof(proof: Proof, data: Instance) -> Report:
-    """Check one result; a report that rejects it where there is no certificate."""
-    result, arrays = proof
-    return Report(False, arrays) if isinstance(arrays, str) else check_result(result, arrays, data)
-
-
-def weighted_as(document: Document, instances: Sequence[Instance]) -> list[Instance]:
-    """The data of the classes, with the weights that the classifiers were found with.
-
-    Raises
-    ------
-    UsageError
-        The classes are others than those of the data.
-    """
-    classes, found = document["classes"], [one.labels.positive for one in instances]
-    if [str(label) for label in classes] != [str(label) for label in found]:
-        raise UsageError(f"the classes are {list(classes)}, and those of the data are {found}")
-    return weighted(instances, document.get("class_weight") or {})
-
-
-def other_weights(document: Document, instances: Sequence[Instance]) -> tuple[str, ...]:
-    """What the data asks for of class weights, where the result has others."""
-    asked = of_many(instances[0].class_weight, instances)
-    has = document.get("class_weight") or {}
-    if not asked or asked == has:
-        return ()
-    return (f"the data asks for the class weights {asked}; the result has {dict(has) or 'none'}",)
-
-
-def _check_together(
-    document: Document, together: Document, arrays: Arrays | str, instances: Sequence[Instance]
-) -> Report:
-    """Check the one proof, and that every class has the weights that it is about."""
-    report = check_proof((together, arrays), stacked(instances, document["bias"] is True))
-    if not report.accepted:
-        return report
-    parts = unstacked(instances, together["weights"])
-    for result, label, (weights, b) in zip(document["results"], document["classes"], parts, strict=True):
-        if dict(result["weights"]) != weights or result["intercept"] != b:
-            reason = f"the weights of the class {label} are not those that were proven of all classes"
-            return replace(report, accepted=False, reason=reason)
+def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, told: Told | None) -> Report:
+    require(result["certificate"] is not None, f"{name}: the result has no certificate")
+    report = archive.report(k, result, data, None, told)
+    require_accepted(name, report)
     return report
+
+
+def _is_label(stated: Any, label: Any) -> bool:
+    """Whether a label of the JSON is one of the data: a number by its value, what JSON has no kind for by its text."""
+    if isinstance(label, int | float) and not isinstance(label, bool):
+        return is_number(stated) and stated == label
+    return isinstance(stated, str) and stated == str(label)
+
+
+def _other_weights(document: Document, instances: Sequence[Instance]) -> list[str]:
+    """What the data asks for of class weights, where the document has others."""
+    asked, stated = of_many(instances[0].class_weight, instances), document.get("class_weight") or {}
+    return [f"the data asks for {asked}; the result has {dict(stated) or 'none'}"] if asked and asked != stated else []
+
+
+def _proofs(document: Document) -> Sequence[Document]:
+    """The results that have proofs."""
+    return [document["together"]] if document["shared_support"] else list(document["results"])
+
+
+def _check_form(document: Document) -> None:
+    """The fields, and their kinds."""
+    require_fields(document, NEEDED, PERHAPS, "the document")
+    require_schema(document)
+    require(document["kind"] == KIND, f"the kind is {document['kind']!r}")
+    flags = all(type(document[name]) is bool for name in ("shared_support", "bias"))
+    require(flags, "shared_support and bias are true or false")
+    lists = all(isinstance(document[name], list | tuple) for name in ("classes", "results", "selected"))
+    require(lists, "classes, results or selected are no lists")
+    require(isinstance(document.get("command"), str | None), f"the command is {document.get('command')!r}")
+    for result in (*document["results"], *_proofs(document)):
+        require(isinstance(result, Mapping), "a result is no mapping")
+        require_schema(result)
+    alone = document["shared_support"] or document["together"] is None
+    require(alone, "'together' stands there, and the classes share no support")
+
+
+def _check_labels(document: Document) -> None:
+    """Classes, their weights, and the labels of their results."""
+    classes = document["classes"]
+    texts = [str(label) for label in classes]
+    require(all(isinstance(one, str) or is_number(one) for one in classes), "a class is neither a number nor a text")
+    enough = len(texts) >= FEWEST and len({*texts}) == len(texts)
+    require(enough, f"the classes are {list(classes)!r:.200}; there are three or more, each once")
+    require(len(document["results"]) == len(texts), "there is not one result for every class")
+    for label, result in zip(classes, document["results"], strict=True):
+        right = {"negative": f"not {label}", "positive": label}
+        require(same(result["labels"], right), f"the labels of the class {label} are {result['labels']!r:.200}")
+    weights = document.get("class_weight") or {}
+    require(isinstance(weights, Mapping), "class_weight is no mapping")
+    positive = not weights or ({*weights} == {*texts} and all(is_number(w) and w > 0 for w in weights.values()))
+    require(positive, f"class_weight is {weights!r:.200}, no positive number for every class")
+    if not document["shared_support"]:
+        for label, result in zip(classes, document["results"], strict=True):
+            own = result["params"]["bias"]
+            require(own is document["bias"], f"'bias' is {document['bias']}, and {own!r} of the class {label}")
+
+
+def _check_totals(document: Document) -> None:
+    """Status, objective, bound, gap, selected and certificate are those of the proofs together."""
+    proofs = _proofs(document)
+    worst = min((one["status"] for one in proofs), key=WORST.index)
+    require(document["status"] == worst, f"'status' is {document['status']!r}, and the worst of the results {worst!r}")
+    for name in ("objective", "bound"):
+        parts = [one[name] for one in proofs]
+        total = None if None in parts else math.fsum(parts)
+        stated = document[name]
+        right = stated is None if total is None else is_number(stated) and near(stated, total)
+        require(right, f"{name!r} is {stated!r}, and the results together have {total!r}")
+    sides = [document[name] for name in ("objective", "bound")]
+    gap = math.inf if None in sides else gap_between(*sides)
+    stated = document["gap"]
+    known = math.isfinite(gap)
+    meets = known and is_number(stated) and abs(stated - gap) <= STATED_GAP_AGREEMENT * gap + NEAR * (1.0 + gap)
+    require(meets if known else stated is None, f"'gap' is {stated!r}, and objective and bound give {gap!r}")
+    selected = [*dict.fromkeys(name for one in proofs for name in one["selected"])]
+    if document["shared_support"]:
+        selected = [name for name in selected if name != INTERCEPT]
+    require(same(document["selected"], selected), f"'selected' is {document['selected']!r:.200}, not {selected!r:.200}")
+    first = next((one["certificate"] for one in proofs if one["certificate"] is not None), None)
+    require(same(document.get("certificate"), first), "'certificate' is not that of the first proof that has one")
+
+
+def _check_part(document: Document, result: Document, name: str) -> None:
+    """What a class of a shared support states, but for what the data says."""
+    together = document["together"]
+    selected = document["selected"]
+    for field in NOTHING:
+        require(
+            result.get(field) is None, f"{name}: {field!r} is {result.get(field)!r:.80}, and it has no proof of its own"
+        )
+    for field in ("rows", "extra", "conflict"):
+        require(not result.get(field), f"{name}: {field!r} is {result.get(field)!r:.80}, and it has none")
+    require(result["status"] == "FEASIBLE", f"{name}: 'status' is {result['status']!r}, and it has no proof of its own")
+    require(
+        same(result["selected"], selected), f"{name}: 'selected' is {result['selected']!r:.80}, not {selected!r:.80}"
+    )
+    require(same(result.get("rules"), together.get("rules")), f"{name}: 'rules' is {result.get('rules')!r}")
+    said, of_all = result["params"], together["params"]
+    right = {name: of_all[name] for name in ("C", "loss", "gap")}
+    right |= {"M": len(selected), "lambda": 0, "bias": document["bias"]}
+    right |= {"forced_in": selected} if selected else {}
+    odd = [field for field in said.keys() | right.keys() if not same(said.get(field), right.get(field))]
+    require(not odd, f"{name}: the parameter {odd[0] if odd else ''!r} is not that of its problem")
+
+
+def _together(document: Document, archive: Archive, instances: Sequence[Instance], told: Told | None) -> Report:
+    """The proof of a shared support, and that every class is what it says."""
+    together = document["together"]
+    bias = document["bias"]
+    params = together["params"]
+    instances = [by_rules(one, rules_of(together)) for one in instances]
+    stack = stacked(instances, bias)
+    names = [*instances[0].feature_names, *([INTERCEPT] if bias else [])]
+    atoms = together["atoms"]
+    require(isinstance(atoms, Mapping) and atoms.get("made") is None, "the stack selects other things than features")
+    columns = [[column_of(name, one.labels.positive) for one in instances] for name in names]
+    right = same(atoms["names"], names) and same(atoms["columns"], columns)
+    require(right, "what is selected of the stack is not a feature with its columns in all classes")
+    even = atoms.get("scale") is None or all(one == 1 for one in atoms["scale"])
+    require(even, "the features of the stack have scales other than 1")
+    require(together["read"] is None, "the stack was read from no file: its 'read' is null")
+    require(params["bias"] is False, "the stack has a free intercept")
+    require(not bias or INTERCEPT in (params.get("forced_in") or ()), f"{INTERCEPT!r} is not in 'forced_in'")
+    report = _proof(archive, 0, together, stack, "all classes", told)
+    for result, data in zip(document["results"], instances, strict=True):
+        _check_class(together, result, data, bias)
+    return report
+
+
+def _check_class(together: Document, result: Document, data: Instance, bias: bool) -> None:
+    """A class of a shared support: its weights follow from the proof, all else from the data."""
+    label = data.labels.positive
+    name = f"the class {label}"
+    weights = {}
+    of_stack = together["weights"]
+    b = float(of_stack.get(column_of(INTERCEPT, label), 0.0)) if bias else 0.0
+    for feature, j in data.index.items():
+        w = of_stack.get(column_of(feature, label), 0.0)
+        if w:
+            weights[feature] = w / float(data.scale[j])
+            b -= weights[feature] * float(data.shift[j])
+    require(dict(result["weights"]) == weights, f"{name}: its weights are not those that were proven of all classes")
+    require(result["intercept"] == b, f"{name}: its intercept is {result['intercept']!r}, not {b!r}")
+    if together["objective"] is None:
+        return
+    require(result["data_sha256"] == data.sha256, f"{name}: 'data_sha256' is that of other data")
+    kind = result["scaling"]["kind"]
+    require(kind == data.scaling, f"{name}: the scaling is {kind!r}, and that of the data {data.scaling!r}")
+    certificate = {"kind": "tree", "bound": None, "gap": result["params"]["gap"]}
+    check_known({**result, "certificate": certificate})
+    check_reading(result, data)
+    reading = JOINT[0] if result["params"].get("loss") == "structural" else Statement
+    classifier.read(reading(result, data), result)

@@ -96,3 +96,18 @@ def _listed(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
 def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
     for one in stated:
         _only(one, known, what)
+
+
+ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start outside") | _names(
+    "column_shift column_scale column_center"
+)
+VECTORS = _names("dual_bytes dual_level dual_width dual_top")
+LABELLINGS = _names("dual_label dual_whole labelling")
+
+
+def check_arrays(document: Document, arrays: Iterable[str]) -> None:
+    """Refuse a sidecar with an array that belongs to no certificate of its kind."""
+    known = ARRAYS | (LABELLINGS if document["params"].get("loss") == "structural" else VECTORS)
+    strangers = [name for name in arrays if name not in known]
+    named = strangers[0] if strangers else ""
+    require(not strangers, f"the certificate has an array {named!r}, which this checker does not know")

@@ -39,7 +39,7 @@ from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.known import check_known, rules_of
+from mipfs.check.known import check_arrays, check_known, rules_of
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
@@ -212,6 +212,7 @@ def _check(
 ) -> None:
     document, statement, incumbent, made = _read(document, arrays, data, reading, given, found)
     data = statement.data
+    check_arrays(document, arrays)
     certificate, status, near = document["certificate"], document["status"], document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(

@@ -1,70 +1,196 @@
-"""``mipfs verify``, ``predict`` and ``evaluate`` of what ``mipfs solve`` wrote of more than two classes."""
+"""``mipfs verify``, ``predict`` and ``evaluate`` of paths and of more than two classes."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import math
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mipfs.errors import LabelError, UsageError
+from mipfs.check.several import DocumentReport, PartReport
+from mipfs.check.tree import Report
+from mipfs.errors import DataError, LabelError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.cli.verify import Asked, Reading
     from mipfs.data.instance import Instance
     from mipfs.result.documents import SavedClasses
 
+Read = TypeVar("Read")
+
+
+def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
+    """Check every point of a path against the raw data, or the one that is named, and what stands beside the proofs."""
+    from mipfs.check.paths import check_path
+    from mipfs.cli.verify import data_of, given_rows, other_recipe
+    from mipfs.report.progress import progress
+    from mipfs.result import documents
+    from mipfs.result.result import Result
+
+    document, archive, content = documents.beside(asked.file, whole=True)
+    saved = documents.path_of(asked.file, document)
+    if asked.name is not None:
+        saved.number_of(asked.name)
+    elif "rows" in document["axis"] and (asked.subject_to or asked.model):
+        raise UsageError(
+            f"the points have different rows; name one, such as {asked.file}#{documents.name_of(saved.places[-1])}"
+        )
+    _require_archive(document, archive, content)
+    if not saved.results:
+        raise UsageError(f"{asked.file}: there is nothing to verify: the path has no points")
+    first = Result.from_json(dumps(saved.results[0]), path=asked.file)
+    data = _read_or_why(lambda: data_of(first, *dataclasses.astuple(asked.reading)), asked)
+    if isinstance(data, str):
+        return _told(asked, DocumentReport(False, data))
+    given = given_rows(data, asked)
+    with progress("checked", "leaves", not asked.quiet) as told:
+        found = check_path(document, archive, content, data, asked.name, given, told)
+    differs = tuple(("differs", line) for line in other_recipe(first, asked.reading.data_file))
+    found = dataclasses.replace(found, said=(*found.said, *differs))
+    if found.accepted and asked.recompute:
+        from mipfs.lab.studies.point_files import fold_in
+        from mipfs.lab.studies.recomputed import recomputed
+
+        found = recomputed(found, document, data, fold_in(archive, content))
+    return _told(asked, found)
+
 
 def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     """Check every proof of several classes against the raw data, or that of the class which is named."""
-    from mipfs.check.classes import check_class, check_classes
-    from mipfs.check.tree import Report
-    from mipfs.cli.errors import complain
-    from mipfs.cli.output import write_json
-    from mipfs.cli.text import say
-    from mipfs.cli.verify import REJECTED, show_report
-    from mipfs.report.visible import finite_or_none
-    from mipfs.result.documents import ONE_PROOF, classes_of
-    from mipfs.result.verification import claim_of
+    from mipfs.check.classes import check_classes
+    from mipfs.report.progress import progress
+    from mipfs.result import documents
 
-    found = classes_of(asked.file, document)
     odd = {"--subject-to": asked.subject_to, "--model": asked.model, "--positive": asked.reading.positive}
     given = [name for name, value in odd.items() if value is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes; leave it out")
-    names = ["all classes"] if found.together is not None else [str(label) for label in found.classes]
-    results = found.proofs
+    document, archive, content = documents.beside(asked.file, whole=False)
+    saved = documents.classes_of(asked.file, document)
+    if asked.name is not None:
+        saved.number_of(asked.name)
+    _require_archive(document, archive, content)
+    instances = _read_or_why(lambda: _instances(saved, asked.reading), asked)
+    if isinstance(instances, str):
+        return _told(asked, DocumentReport(False, instances))
+    with progress("checked", "leaves", not asked.quiet) as told:
+        found = check_classes(document, archive, content, instances, asked.name, told)
+    return _told(asked, found)
+
+
+def refuse_unproven(asked: Asked, document: Mapping[str, Any]) -> int:
+    """Say of what carries no proof what can be verified in its place."""
+    what = {"ladder": "a ladder of relaxations", "bench": "a benchmark"}
+    kind = next(
+        (words for name, words in what.items() if name in (document.get("kind"), *document)), "a stability report"
+    )
+    raise UsageError(
+        f"{asked.file}: nothing in {kind} carries a proof; solve the problem with `mipfs solve DATA --json r.json` and "
+        "verify that"
+    )
+
+
+def _require_archive(document: Mapping[str, Any], archive: Path, content: bytes | None) -> None:
+    """Say where the certificates are that a document needs."""
+    from mipfs.result.verification import MISSING
+
+    if document.get("certificate") is None:
+        raise UsageError(MISSING)
+    if content is None:
+        raise DataError("the sidecar of the document is missing", "keep it beside the JSON", path=archive)
+
+
+def _read_or_why(read: Callable[[], Read], asked: Asked) -> Read | str:
+    """The data, or why its labels are not those of the document."""
     try:
-        instances = _instances(found, asked.reading)
-        if asked.name is None:
-            reports = check_classes(found.document, [claim_of(one) for one in results], instances)
-        else:
-            k = found.number_of(asked.name)
-            if found.together is not None:
-                raise UsageError(ONE_PROOF.format(name=asked.name))
-            names, results = [asked.name], (found.results[k],)
-            reports = [check_class(found.document, claim_of(results[0]), instances, k)]
+        return read()
     except LabelError as error:
-        reports = [Report(False, f"its labels are not those of the data: {error.message}")]
-    plain = [{k: finite_or_none(v) for k, v in dataclasses.asdict(one).items()} for one in reports]
-    write_json({"schema": 1, "accepted": all(one.accepted for one in reports), "reports": plain}, asked.json)
-    bad = [(name, one) for name, one in zip(names, reports, strict=False) if not one.accepted]
-    if bad:
-        complain(f"{asked.result_file}: rejected: {bad[0][0]}: {bad[0][1].reason}")
+        if asked.reading.label is not None or asked.reading.positive is not None:
+            raise
+        return f"its labels are not those of the data: {error.message}"
+
+
+def _told(asked: Asked, found: DocumentReport) -> int:
+    """Write and show what was found; the exit code."""
+    from mipfs.cli.errors import complain
+    from mipfs.cli.output import write_json
+    from mipfs.cli.verify import REJECTED
+
+    write_json(_plain(found), asked.json)
+    if not found.accepted:
+        complain(f"{asked.result_file}: rejected: {found.reason}")
         return REJECTED
     if asked.json != "-" and not asked.quiet:
-        for name, one, result in zip(names, reports, results, strict=True):
-            say(f"{name}:")
-            show_report(one, result)
-            say("")
+        _show(found)
     return 0
+
+
+def _plain(found: DocumentReport) -> dict[str, Any]:
+    """What was found, for --json; of one result alone its report."""
+    from mipfs.report.visible import finite_or_none
+
+    plain = [
+        {"name": one.name, **one.shown}
+        | {k: finite_or_none(v) for k, v in dataclasses.asdict(one.report or Report(True, "")).items()}
+        for one in found.parts
+    ]
+    head = {"schema": 1, "accepted": found.accepted, "reason": found.reason}
+    alone = plain[0] if len(plain) == 1 else {}
+    return alone | head | {"reports": plain, "said": [*map(list, found.said)], "unchecked": list(found.unchecked)}
+
+
+def _show(found: DocumentReport) -> None:
+    """Print every result that was checked, the points of a path in a table; then the document."""
+    from mipfs.cli.text import Alarm, say, show_pairs
+    from mipfs.cli.verify import show_report
+    from mipfs.result.result import Result
+
+    if len(found.parts) > 1 and found.parts[0].shown:
+        _show_points(found.parts)
+    else:
+        for one in found.parts:
+            say(f"{one.name}:")
+            if one.report is not None:
+                bare = dataclasses.replace(one.report, unchecked=(), differs=())
+                show_report(bare, Result.from_json(dumps(one.result)))
+            if one.shown:
+                said = ", ".join(f"{what} {words}" for what, words in one.shown.items() if words)
+                show_pairs([("on the path", said)])
+            say("")
+    reports = [one.report for one in found.parts if one.report is not None]
+    differs = dict.fromkeys(line for report in reports for line in report.differs)
+    pairs = [*found.said, *(("differs", line) for line in differs)]
+    shown = [(name, Alarm(line) if name == "differs" else line) for name, line in pairs]
+    show_pairs([("document", "accepted"), *shown, *(("not checked", line) for line in found.unchecked)])
+
+
+def _show_points(parts: Sequence[PartReport]) -> None:
+    """Print a line for every point of a path."""
+    from mipfs.cli.text import number, percent, show_pairs, show_table
+    from mipfs.cli.verify import MOST_LINES
+    from mipfs.result.gap import relative_gap
+
+    stated = next((one for one in parts if one.report is not None), None)
+    if stated is not None and stated.report is not None:
+        lines_of_it = stated.report.statement[:MOST_LINES]
+        show_pairs([(f"problem, {stated.name}" if k == 0 else "", line) for k, line in enumerate(lines_of_it)])
+    lines = []
+    for one in parts:
+        objective = math.inf if one.report is None else one.report.objective
+        bound = float(one.shown["bound"] or "nan")
+        proven = number(bound) if one.shown["bound"] else "-"
+        gap = percent(relative_gap(objective, bound))
+        lines.append((one.name, one.shown["status"].lower(), number(objective), proven, gap, one.shown["error"]))
+    header = ("point", "status", "objective", "bound", "gap", "error")
+    show_table(header, lines, title="The points: every objective recomputed, every bound proven", left=2)
 
 
 def _instances(found: SavedClasses, reading: Reading) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
-    from pathlib import Path
-
     from mipfs.cli.verify import as_found
     from mipfs.readers import read_classes
     from mipfs.readers.files import format_of

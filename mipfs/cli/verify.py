@@ -66,6 +66,9 @@ def verify(
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Of a path, solve the folds again and compare their errors.")
+    ] = False,
 ) -> int:
     """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
 
@@ -74,7 +77,7 @@ def verify(
     believed but its class Stated.
     """
     from mipfs.cli.output import check_target
-    from mipfs.cli.several import verify_classes
+    from mipfs.cli.several import refuse_unproven, verify_classes, verify_path
     from mipfs.cli.verify_card import verify_card
     from mipfs.result import documents
 
@@ -85,10 +88,13 @@ def verify(
     if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     reading = Reading(data_file, scale.value if scale else None, label, positive, words)
-    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet)
+    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute)
     held = documents.held(file)
+    if recompute and held.document and held.kind != documents.PATH:
+        raise UsageError("--recompute solves the folds of a path again; leave it out")
     # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.
-    kinds = {documents.CLASSES: verify_classes, documents.CARD: verify_card}
+    kinds = {documents.CLASSES: verify_classes, documents.PATH: verify_path, documents.CARD: verify_card}
+    kinds |= dict.fromkeys(documents.UNPROVEN, refuse_unproven)
     return kinds.get(held.kind, verify_result)(asked, held.document)
 
 
@@ -116,6 +122,7 @@ class Asked:
     params: tuple[str, ...]
     json: str | None
     quiet: bool
+    recompute: bool = False
 
 
 def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
@@ -237,6 +244,14 @@ def rows_of(data: Instance, subject_to: str | None, model: str | None, params: d
     pairs = enumerate(zip(declared.names, declared.origins, strict=True))
     declared = declared.take([r for r, pair in pairs if pair not in own])
     return declared if rows is None else declared.stack(rows)
+
+
+def given_rows(data: Instance, asked: Asked) -> dict[str, Any] | None:
+    """The rows that a problem must have beside those of the data, as the JSON of a result has them."""
+    from mipfs.result.verification import given_of
+
+    rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+    return None if rows is None else given_of(rows, data)
 
 
 def show_report(report: Report, result: Result) -> None:

@@ -1,4 +1,7 @@
-"""JSON that others may have written: numbers that floating point carries, strings that can be written, not too deep."""
+"""JSON that others may have written: numbers that floating point carries, strings that can be written, not too deep.
+
+No name stands twice in a mapping: of two values under one name every reader takes the one it likes.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,27 @@ def parsed(text: str) -> Any:
         No JSON, or JSON beyond that.
     """
     try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
+        document = json.loads(
+            text, parse_constant=_refuse, parse_float=_float, parse_int=_int, object_pairs_hook=_table
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     _check(document, MOST_DEPTH)
     return document
+
+
+def is_schema(value: Any, schema: int) -> bool:
+    """Whether a value is the whole number of a schema: true and 1.0, which equal 1, are none."""
+    return type(value) is int and value == schema
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the name {twice[:30]!r} stands twice in one mapping")
+    return found
 
 
 def _refuse(name: str) -> float:

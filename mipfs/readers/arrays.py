@@ -82,7 +82,7 @@ def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = Fals
     try:
         source = opened(path) if content is None else nullcontext(io.BytesIO(content))
         with source as stream, zipfile.ZipFile(stream) as archive:
-            members = archive.infolist()
+            members = _each_once(archive)
             large = [one for one in members if mapped and _is_mappable(one)]
             kept = {one.filename: found for one in large if (found := _mapped(path, archive, one)) is not None}
             needed = sum(_checked(archive, member) for member in members if member.filename not in kept)
@@ -99,6 +99,35 @@ def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = Fals
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None
+
+
+def load_members(path: Path, content: bytes) -> dict[str, bytes]:
+    """The files that an archive holds, by name.
+
+    Raises
+    ------
+    DataError
+        No archive, one with two files of one name, or one that does not fit into memory.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = _each_once(archive)
+            if sum(one.file_size for one in members) > memory():
+                raise ValueError("what it holds does not fit into memory")
+            return {one.filename: archive.read(one) for one in members}
+    except _UNREADABLE as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"not a readable archive: {reason}", "give the file that mipfs wrote", path=path) from None
+
+
+def _each_once(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """What an archive holds; of two files of one name every reader takes the one it likes."""
+    members = archive.infolist()
+    names = [one.filename.removesuffix(".npy") for one in members]
+    twice = [name for k, name in enumerate(names) if name in names[:k]] if len({*names}) < len(names) else []
+    if twice:
+        raise ValueError(f"{twice[0]!r} stands in it twice")
+    return members
 
 
 def _is_mappable(member: zipfile.ZipInfo) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from mipfs.errors import DataError
+from mipfs.readers.arrays import load_members
 from mipfs.result.result import Result
 from mipfs.result.sidecar import packed
 
@@ -18,13 +20,14 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def packed_together(
-    results: Iterable[Result], name: str, limit: float
+    results: Iterable[Result], name: str, limit: float, beside: Mapping[str, bytes] | None = None
 ) -> tuple[bytes | None, list[Mapping[str, Any] | None]]:
     """The contents of the file called `name`, None without a certificate, and the entry of every result about its own.
 
     Parameters
     ----------
     limit : float, bytes into which the certificate of a result must fit that a limit stopped
+    beside : mapping, optional, names and contents of further members
     """
     stream = io.BytesIO()
     entries: list[Mapping[str, Any] | None] = []
@@ -34,29 +37,29 @@ def packed_together(
             if content is not None:
                 file.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
             entries.append(entry)
+        for member, content in (beside or {}).items():
+            file.writestr(zipfile.ZipInfo(member, FIRST_DAY), content)
     return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
 
 
 def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
     """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
-    held = _members(content)
+    held = members(content)
     return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
 
 
 def with_certificate(result: Result, k: int, content: bytes | None) -> Result:
     """The k-th of the results alone, with its certificate."""
-    name = _member(k)
-    return replace(result, sidecar=_own(_members(content, name).get(name), result))
+    return replace(result, sidecar=_own(members(content).get(_member(k)), result))
 
 
-def _members(content: bytes | None, only: str | None = None) -> dict[str, bytes]:
-    """The members of the file, or one of them; none where it is no such file."""
+def members(content: bytes | None) -> dict[str, bytes]:
+    """What an archive holds, by name; nothing where it cannot be read."""
     if content is None:
         return {}
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as file:
-            return {name: file.read(name) for name in file.namelist() if only in (None, name)}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+        return load_members(Path("certificates"), content)
+    except DataError:
         return {}
 
 

@@ -15,6 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mipfs.check.classes import check_summary
+from mipfs.check.paths import check_stated
+from mipfs.check.rounding import Rejected
 from mipfs.data.instance import nearest
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import strict_json
@@ -25,14 +28,15 @@ from mipfs.result import archive, result_json
 from mipfs.result.result import SCHEMA, Result
 
 RESULT, PATH, LADDER, CLASSES, CARD = "result", "path", "ladder", "one-vs-rest", "scorecard"
+BENCH, DRAWS = "bench", ("subsampling", "bootstrap")
+UNPROVEN = (LADDER, BENCH, *DRAWS)
+"""Kinds of documents in which nothing carries a proof."""
 CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
 """What a point that folds chose is called, and where a path has its value."""
 MOST_NAMED = 12
 """Points that a message names."""
 NO_CLASSES = "give what `mipfs solve --json` wrote of data with more than two classes"
 NO_PATH = "give a file written by `mipfs path --json`"
-
-ONE_PROOF = "{name}: all classes have one selection and one proof; verify the file without #{name}"
 AXES = ("M", "C", "lambda", "rows", "C,M")
 
 Place = Mapping[str, float]
@@ -79,6 +83,7 @@ def load(text: str) -> Result:
     file, name = split(text)
     found = held(file)
     if found.kind == CLASSES:
+        require_consistent(file, found.document)
         classes = classes_of(file, found.document)
         if name is not None:
             return classes.named(name)
@@ -92,6 +97,25 @@ def load(text: str) -> Result:
     if found.kind == CARD:
         raise UsageError(f"{file} holds a scorecard, not a result; give the file of the result that it was made of")
     return Result.load(file)
+
+
+def require_consistent(file: str | Path, document: Mapping[str, Any]) -> None:
+    """Refuse a path or several classes whose summary contradicts the results that stand in it.
+
+    Raises
+    ------
+    DataError
+    """
+    check = check_summary if document.get("kind") == CLASSES else check_stated
+    try:
+        check(document)
+    except Rejected as error:
+        reason = str(error)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        return
+    raise DataError(f"it contradicts itself: {reason}", "give the file as mipfs wrote it", path=Path(file))
 
 
 # --- Paths ---
@@ -118,7 +142,7 @@ class SavedPath:
     def names(self) -> str:
         """Names of points, for a message."""
         chosen = [name for name, place in self.chosen.items() if place is not None and name != "least-error"]
-        names = [*chosen, *map(_name, self.places)]
+        names = [*chosen, *map(name_of, self.places)]
         return first_of(names, MOST_NAMED, lambda name: f"{self.file}#{name}") or "none: it has no points"
 
     def number_of(self, name: str) -> int:
@@ -154,7 +178,9 @@ def point_of(file: str, name: str) -> Result:
 
     def parsed() -> tuple[SavedPath, Mapping[str, Any] | None]:
         document = _document(path)
-        return path_of(file, document), document.get("certificate")
+        found = path_of(file, document)
+        require_consistent(file, document)
+        return found, document.get("certificate")
 
     saved, sidecar = pair.read(path, parsed)
     k = saved.number_of(name)
@@ -173,7 +199,7 @@ def path_of(file: str, document: Mapping[str, Any]) -> SavedPath:
     DataError
         It holds something else, or a field is missing or of the wrong kind.
     """
-    if document.get("schema") != SCHEMA or "points" not in document:
+    if not strict_json.is_schema(document.get("schema"), SCHEMA) or "points" not in document:
         raise DataError(f"not a path of schema {SCHEMA}", NO_PATH, path=file)
     axes = _field(document, "axis", _axis, file).split(",")
     _field(document, "certificate", lambda entry: entry is None or record()(entry), file, optional=True)
@@ -187,6 +213,35 @@ def path_of(file: str, document: Mapping[str, Any]) -> SavedPath:
             raise DataError(f"not complete: {name!r} is none of its points", NO_PATH, path=file)
     chosen = {name: values[field] for name, field in CHOSEN.items()}
     return SavedPath(file, places, chosen, tuple(point["result"] for point in points))
+
+
+def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | None]:
+    """The JSON of a document of several results, and where its archive lies, with its contents.
+
+    Parameters
+    ----------
+    whole : whether the entry "certificate" is about the archive as a whole, and not about one of its members
+
+    Raises
+    ------
+    DataError
+        The JSON cannot be read.
+    """
+    path = Path(file)
+
+    def parsed() -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+        document = _document(path)
+        entry = document.get("certificate") if whole else None
+        return document, entry if isinstance(entry, dict) else None
+
+    document, sidecar = pair.read(path, parsed)
+    place = pair.sidecar_of(path) if sidecar is None else sidecar.path
+    if sidecar is not None and sidecar.content is not None:
+        return document, place, sidecar.content
+    try:
+        return document, place, place.read_bytes()
+    except (OSError, ValueError):
+        return document, place, None
 
 
 def _chosen(document: Mapping[str, Any], name: str, axes: list[str], file: str) -> Place | None:
@@ -246,7 +301,7 @@ def _place(name: str) -> Place | None:
     return place if len(place) == len(parts) else None
 
 
-def _name(place: Place) -> str:
+def name_of(place: Place) -> str:
     """The name of a point: M=4,C=0.1."""
     return ",".join(f"{axis}={value:g}" for axis, value in place.items())
 
@@ -325,7 +380,7 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
 
 
 def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
-    if document["schema"] != SCHEMA:
+    if not strict_json.is_schema(document["schema"], SCHEMA):
         raise ValueError(f"schema {document['schema']!r}")
     results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
     classes = tuple(document["classes"])

@@ -13,6 +13,7 @@ import numpy as np
 
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing import strict_json
 from mipfs.plumbing.json_fields import divisor, flag, number, or_null, record, require, sequence, table, text, whole
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
@@ -57,7 +58,7 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
     ValueError
         Another schema, or a field that is missing or of the wrong kind; the message names it.
     """
-    if not isinstance(document, dict) or document.get("schema") != schema:
+    if not isinstance(document, dict) or not strict_json.is_schema(document.get("schema"), schema):
         raise ValueError(f"not a result of schema {schema}")
     found = {}
     for name, read in FIELDS.items():

@@ -95,7 +95,7 @@ def verify(
         if has_proof(document):  # which may not have been saved yet
             document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
         return verify_card(document, inside, data, rows, verbose=verbose)
-    given = None if rows is None else _given(rows, data)
+    given = None if rows is None else given_of(rows, data)
     document, arrays = claim_of(inside)
     if isinstance(arrays, str):
         return Report(False, arrays)
@@ -107,7 +107,7 @@ def verify_card(
     document: Mapping[str, Any], result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False
 ) -> CardReport:
     """Check the JSON of a card with the certificate of the result inside; the rest is as in `verify`."""
-    given = None if rows is None else _given(rows, data)
+    given = None if rows is None else given_of(rows, data)
     arrays = claim_of(result)[1] if has_proof(document) else "a card of the first version has no certificate"
     with progress("checked", "leaves", verbose) as told:
         return check_card(document, arrays, data, given=given, told=told)
@@ -151,7 +151,7 @@ def claim_of(result: Result) -> tuple[dict[str, Any], Arrays | str]:
     return document, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs"
 
 
-def _given(rows: Rows, data: Instance) -> dict[str, Any]:
+def given_of(rows: Rows, data: Instance) -> dict[str, Any]:
     """The rows that must hold, as the JSON has them, by the names of what columns that are made are made of."""
     from mipfs.selection.rows import Rows as Kind
 

@@ -53,7 +53,6 @@ def test_what_is_no_point_is_named(cli: Cli, table: Path, tmp_path: Path) -> Non
     saved = tmp_path / "path.json"
     assert cli("path", table, "--label", "y", "--M", "1:2", "-p", "C=0.1", "--json", saved).code == 0
     for name, message in (
-        ("", f"{saved} holds a path, not a result; name one of its points: {saved}#M=1, {saved}#M=2"),
         ("#best", "folds chose nothing there"),
         ("#M=3", "the path has no such point"),
         ("#M=one", "the path has no such point"),
@@ -64,6 +63,8 @@ def test_what_is_no_point_is_named(cli: Cli, table: Path, tmp_path: Path) -> Non
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert message in done.err
     assert cli("verify", f"{tmp_path / 'none.json'}#M=1", table).code == 2
+    done = cli("predict", saved, table)
+    assert f"{saved} holds a path, not a result; name one of its points: {saved}#M=1, {saved}#M=2" in done.err
     stdout = cli("path", table, "--label", "y", "--M", "1:2", "-p", "C=0.1", "--json", "-").out
     (tmp_path / "alone.json").write_text(stdout, encoding="utf-8")
     done = cli("verify", f"{tmp_path / 'alone.json'}#M=1", table)

@@ -19,7 +19,7 @@ MOST = 150
 """Modules of the package at most; most of them are the checker, readers and data."""
 SOLVER = ("inner", "drivers", "run", "kernels", "lab", "compiled", "pointers", "models", "estimators", "svm", "atoms")
 """Rooms of which none is loaded, but for the one earned bound."""
-KINDS = ("result", "point", "best", "classes", "class", "shared", "card")
+KINDS = ("result", "point", "best", "path", "classes", "class", "shared", "card")
 FORMATS = ("csv", "svm.gz", "npz", "parquet")
 CODE = """
 import json, sys
@@ -51,9 +51,9 @@ def documented(folder: Path, kind: str, data: Path) -> str:
     """A document of that kind on the data, as the command line names it."""
     label = ["--label", "y"] if data.suffix in (".csv", ".parquet") else []
     asked, saved = [str(data), *label, "-p", "C=1", "-q"], str(folder / "r.json")
-    if kind in ("point", "best"):
+    if kind in ("point", "best", "path"):
         assert main(["path", *asked, "--M", "1:2", "--folds", "2", "--json", saved]) == 0
-        return f"{saved}#{'M=2' if kind == 'point' else 'best'}"
+        return saved + {"point": "#M=2", "best": "#best", "path": ""}[kind]
     shared = ["--shared-support"] if kind == "shared" else []
     assert main(["solve", "fsp-m", *asked, "--M", "2", *shared, "--json", saved]) == 0
     if kind == "class":

@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.classes import check_class, check_classes
+from mipfs.check.classes import check_classes
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.proof import pair
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import finite_or_none
 from mipfs.result import archive, documents
-from mipfs.result.documents import CLASSES, NO_CLASSES, ONE_PROOF, class_number
+from mipfs.result.documents import CLASSES, NO_CLASSES, class_number
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
-from mipfs.result.verification import claim_of
 from mipfs.shared import features_among
 
 if TYPE_CHECKING:
-    from mipfs.check.tree import Report
+    from mipfs.check.several import DocumentReport
 
 WORST = (Status.NUMERICAL, Status.NO_SOLUTION, Status.INFEASIBLE, Status.RELAXED, Status.FEASIBLE, Status.OPTIMAL)
 
@@ -104,28 +103,10 @@ class OneVsRest(Reported):
         best: npt.NDArray[Any] = np.asarray(self.classes)[values.argmax(axis=1)]
         return best
 
-    def verify(self, instances: Sequence[Instance]) -> list[Report]:
-        """Check every proof against the data of the classes against the rest.
-
-        Raises
-        ------
-        UsageError
-            The classes are others than those of the data.
-        """
-        return check_classes(self.document(), [claim_of(one) for one in self.proofs], instances)
-
-    def verify_class(self, name: str, instances: Sequence[Instance]) -> Report:
-        """Check the proof of one class.
-
-        Raises
-        ------
-        UsageError
-            No such class, other classes than those of the data, or one proof for all.
-        """
-        k = class_number(self.classes, name, self.file or "the result")
-        if self.together is not None:
-            raise UsageError(ONE_PROOF.format(name=name))
-        return check_class(self.document(), claim_of(self.classifiers[k]), instances, k)
+    def verify(self, instances: Sequence[Instance], name: str | None = None) -> DocumentReport:
+        """Check every proof, or that of the class `name`, against the data of the classes against the rest."""
+        content, entries = archive.packed_together(self.proofs, "classes.cert.npz", math.inf)
+        return check_classes(self.document(entries), Path("classes.cert.npz"), content, instances, name)
 
     def named(self, name: str) -> Result:
         """The classifier of a class against the rest.
@@ -200,6 +181,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
     if kind != CLASSES:
         return None
     saved = documents.classes_of(path, document)
+    documents.require_consistent(path, document)
     said = document.get("command")
     return OneVsRest(
         saved.classes,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mipfs.lab.page.lead import of_path
 from mipfs.lab.page.of_result import Score, ways
-from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_try
+from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_try, unchecked
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
@@ -24,6 +24,7 @@ from mipfs.result.result import Status
 
 MOST_WEIGHTS = 200
 """Weights of the chosen point that are listed."""
+NOTHING_PROVEN = "all of it, since nothing here carries a proof; solve the problem for a result that does"
 MOST_OPEN_POINTS = 8
 """Open points that are named."""
 
@@ -84,7 +85,18 @@ def _path_head(path: SolutionPath) -> str:
         )
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
     solved = f'<p class="facts">Solved at every point: {escaped(stated(path.params, without=path.axes))}.</p>'
-    return f'<p class="verdict">{pill(word, name)}{escaped(of_path(path))}{escaped(said)}.</p>{tiles(found)}{solved}'
+    verdict = f'<p class="verdict">{pill(word, name)}{escaped(of_path(path))}{escaped(said)}.</p>'
+    return f"{verdict}{tiles(found)}{solved}{unchecked(_not_checked(path))}"
+
+
+def _not_checked(path: SolutionPath) -> str:
+    """What of a path stands beside what is proven and computed again."""
+    history = "times, cuts, the seed and the command"
+    if not any(point.errors for point in path.points):
+        return history
+    if all(point.fold_classifiers for point in path.points if point.errors) and path.fold is not None:
+        return f"{history}; and that the folds' classifiers are the best of their folds, but with --recompute"
+    return f"{history}; the validation errors and what they choose, but with --recompute"
 
 
 def _path_ways(path: SolutionPath) -> str:
@@ -179,7 +191,8 @@ def comparison_html(comparison: Comparison, level: int) -> str:
         None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
     ]
     solved = f'<p class="facts">Solved: {escaped(stated(comparison.params))}.</p>'
-    return f'<p class="verdict">{said}</p>{tiles(found)}{solved}{to_try(ways_)}{cards(inner, level)}'
+    bare = unchecked(NOTHING_PROVEN)
+    return f'<p class="verdict">{said}</p>{tiles(found)}{solved}{bare}{to_try(ways_)}{cards(inner, level)}'
 
 
 def reported_html(study: Reported, level: int) -> str:
@@ -195,4 +208,4 @@ def reported_html(study: Reported, level: int) -> str:
         else:
             scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
             parts.append(Card("", scrolled, is_wide=True))
-    return said + cards(parts, level)
+    return said + unchecked(NOTHING_PROVEN) + cards(parts, level)

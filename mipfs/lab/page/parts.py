@@ -83,6 +83,11 @@ def lines(texts: Sequence[str]) -> str:
     return f'<ul class="plain">{"".join(f"<li>{escaped(text)}</li>" for text in texts)}</ul>' if texts else ""
 
 
+def unchecked(words: str) -> str:
+    """What the page shows and `mipfs verify` does not check, in a line."""
+    return f'<p class="facts">Not checked by <code>mipfs verify</code>: {escaped(words)}.</p>'
+
+
 def code(text: str) -> str:
     """Lines as they are typed."""
     return f"<pre><code>{chr(10).join(map(escaped, text.split(chr(10))))}</code></pre>"

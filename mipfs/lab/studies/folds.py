@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
+from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.result import Result
 from mipfs.run.validation import error_on
 
@@ -26,16 +29,30 @@ class Fold:
     X : (m, p) test rows, on the scale that `train` takes for the user's
     y : (m,) ndarray of {-1.0, +1.0}
     rows : (m,) positions of the test rows in the whole data
+    shift, scale : (p,) of the whole data: the user's value is that of `X` times scale, plus shift
     """
 
     train: Instance
     X: Any
     y: npt.NDArray[np.float64]
     rows: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
 
     def error(self, result: Result, problem: Problem) -> float:
         """The error of a result's classifier on the test rows, as validation counts it (`run.validation`)."""
         return error_on(problem, self.y, result.decision_function(self.X))
+
+    def classifier(self, result: Result) -> dict[str, Any] | None:
+        """Weights and intercept of a result on the user's scale; None where it takes more than these.
+
+        So it is of functions and products of features, whose columns are made.
+        """
+        if made_of(result) is not None or functions_of(result) is not None:
+            return None
+        weights = {name: w / float(self.scale[self.train.index[name]]) for name, w in result.weights.items()}
+        moved = math.fsum(w * float(self.shift[self.train.index[name]]) for name, w in weights.items())
+        return {"weights": weights, "intercept": result.intercept - moved}
 
 
 def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
@@ -60,7 +77,16 @@ def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     check_folds(data, k)
     train, test = _splits(data, k, seed)[number]
     X = data.refilled(train).block().values[test]  # missing values are what the training part says
-    return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test)
+    shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
+    return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test, shift, data.scale)
+
+
+def fold_of(parts: Sequence[Fold]) -> npt.NDArray[np.int32]:
+    """The fold in whose test part each sample is, (n,)."""
+    found = np.empty(sum(part.rows.size for part in parts), dtype=np.int32)
+    for number, part in enumerate(parts):
+        found[part.rows] = number
+    return found
 
 
 def check_folds(data: Instance, k: int) -> int:

@@ -11,7 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.check.folds import FOLDS
+from mipfs.errors import DataError
 from mipfs.proof import pair
+from mipfs.readers.arrays import load_arrays, npz_bytes
 from mipfs.result import archive
 
 if TYPE_CHECKING:
@@ -23,7 +29,17 @@ def certified(path: SolutionPath, file: Path, content: bytes | None) -> Solution
     results = archive.certified((point.result for point in path.points), content)
     pairs = zip(path.points, results, strict=True)
     points = tuple(replace(point, result=replace(result, path=file)) for point, result in pairs)
-    return replace(path, points=points, file=str(file))
+    return replace(path, points=points, file=str(file), fold=fold_in(file, content))
+
+
+def fold_in(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
+    """The fold of every sample, as the archive has it; `mipfs verify` says what is wrong with it."""
+    member = archive.members(content).get(FOLDS)
+    try:
+        found = {} if member is None else load_arrays(file, member)
+    except DataError:
+        return None
+    return found.get("fold")
 
 
 def use_of(path: SolutionPath) -> str:
@@ -42,7 +58,8 @@ def save(path: SolutionPath, file: Path, limit: float) -> None:
         output_file.save([(file, f"{path.to_json()}\n".encode())])
         return
     name = pair.sidecar_of(file).name
-    content, entries = archive.packed_together((point.result for point in path.points), name, limit)
+    folds = {} if path.fold is None else {FOLDS: npz_bytes({"fold": path.fold})}
+    content, entries = archive.packed_together((point.result for point in path.points), name, limit, folds)
     points = [
         replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)
     ]

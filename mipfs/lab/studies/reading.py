@@ -19,6 +19,7 @@ from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.plumbing import strict_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
+from mipfs.result import documents
 from mipfs.result.documents import AXES, CARD, held
 from mipfs.result.result import SCHEMA, Result
 
@@ -72,7 +73,9 @@ def _study(path: Path) -> Study:
     if isinstance(document, dict) and "ladder" in document:
         return _read(comparison_of, document, path)
     if isinstance(document, dict) and "points" in document:
-        return _read(path_of, document, path)
+        found = _read(path_of, document, path)
+        documents.require_consistent(path, document)
+        return found
     return Result.from_json(text, path=path)
 
 
@@ -176,7 +179,14 @@ def _point(line: Mapping[str, Any], axes: list[str]) -> Point:
         _names(line, "start"),
         _get(line, "added", (str,)) if "added" in line else "",
         errors=tuple(_number({"errors": one}, "errors") for one in _list(line, "errors", (int, float))),
+        fold_classifiers=tuple(map(_classifier, _list(line, "fold_classifiers") if "fold_classifiers" in line else ())),
     )
+
+
+def _classifier(stated: Any) -> dict[str, Any]:
+    """A classifier of a fold."""
+    weights = _get(stated, "weights", (dict,))
+    return {"weights": {name: _number(weights, name) for name in weights}, "intercept": _number(stated, "intercept")}
 
 
 def _value(document: Mapping[str, Any], name: str, axes: list[str], places: set[Any]) -> Any:
@@ -190,7 +200,7 @@ def _value(document: Mapping[str, Any], name: str, axes: list[str], places: set[
 
 
 def _schema(document: Mapping[str, Any], what: str) -> None:
-    if document.get("schema") != SCHEMA:
+    if not strict_json.is_schema(document.get("schema"), SCHEMA):
         raise ValueError(f"not a {what} of schema {SCHEMA}")
 
 

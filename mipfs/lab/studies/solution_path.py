@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.lab.studies.steps import Place
@@ -41,6 +42,8 @@ class Point:
     added : str, of rows the names of those that this step added
     cold : Result or None, of the same problem solved without anything carried
     errors : tuple of float, the validation error of every fold; () without folds
+    fold_classifiers : tuple of mappings, "weights" and "intercept" of every fold on the user's scale
+        () without errors, and where these do not say what a classifier is (functions and products of features).
     """
 
     place: Place
@@ -54,6 +57,7 @@ class Point:
     added: str = ""
     cold: Result | None = None
     errors: tuple[float, ...] = ()
+    fold_classifiers: tuple[Mapping[str, Any], ...] = ()
 
     def __repr__(self) -> str:
         from mipfs.lab.studies.path_report import short
@@ -124,6 +128,7 @@ class SolutionPath(Reported):
     points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
     interrupted : bool
     folds : int or None
+    fold : (n,) array of int32 or None, the fold in whose test part each sample is; in the archive, not in the JSON
     seed : int, of the folds
     chosen : `least_error` or `one_se`, by the rule that was asked for; None without folds or after Ctrl-C
     least_error
@@ -152,6 +157,7 @@ class SolutionPath(Reported):
     command: str | None = None
     certificate: Mapping[str, Any] | None = None
     file: str | None = None
+    fold: npt.NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -239,7 +245,8 @@ class SolutionPath(Reported):
         """
         points = [
             line
-            | {"start": list(point.start), "errors": list(point.errors), "result": json.loads(point.result.to_json())}
+            | {"start": list(point.start), "errors": list(point.errors), **self._of_folds(point)}
+            | {"result": json.loads(point.result.to_json())}
             for line, point in zip(self.table(), self.points, strict=True)
         ]
         command = {} if self.command is None else {"command": self.command}
@@ -252,6 +259,11 @@ class SolutionPath(Reported):
             validation["one_se"] = self._named(self.one_se)
         beside = {} if self.certificate is None else {"certificate": dict(self.certificate)}
         return head | validation | {"interrupted": self.interrupted, **beside, "points": points}
+
+    def _of_folds(self, point: Point) -> dict[str, Any]:
+        """The classifiers of the folds of a point, where it is known which samples these are."""
+        known = self.fold is not None and point.fold_classifiers
+        return {"fold_classifiers": [dict(one) for one in point.fold_classifiers]} if known else {}
 
     def _named(self, value: Value | None) -> Any:
         return dict(zip(self.axes, value, strict=True)) if isinstance(value, tuple) else value

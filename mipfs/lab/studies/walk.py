@@ -22,7 +22,7 @@ from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import Fold, stratified
+from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
@@ -125,7 +125,7 @@ def path(
     name = DEFAULT if driver is None else driver
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
-    walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
+    walk = Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps))
@@ -148,6 +148,7 @@ def path(
         least_error=None if least is None else least.value,
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
+        fold=fold_of(parts) if parts and not walk.interrupted else None,
     )
 
 
@@ -160,7 +161,7 @@ class Checkpoint:
 
 
 def _store(
-    base: Problem, steps: Steps, walk: _Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
+    base: Problem, steps: Steps, walk: Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
 ) -> PointStore | None:
     """Where the solves are kept, if anywhere."""
     if checkpoint is not None and resume is not None:
@@ -196,7 +197,7 @@ def _say_point(point: Point) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-class _Walk:
+class Walk:
     """Solves the problems of a path one after the other.
 
     Parameters
@@ -232,7 +233,7 @@ class _Walk:
         """The points in the order of the walk, those that were reached before an interrupt."""
         done: list[Point] = []
         try:
-            for point, problem in zip(self._solved(steps, ""), steps.problems, strict=False):
+            for point, problem in zip(self.solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
                     again = self._cold(problem, place_text(point.place))
                     point = point if self.interrupted else dataclasses.replace(point, cold=again)
@@ -245,21 +246,28 @@ class _Walk:
     def validated(self, points: list[Point], steps: Steps, parts: Sequence[Fold]) -> list[Point]:
         """The points with their validation errors; as they were after an interrupt."""
         errors: list[list[float]] = []
+        classifiers: list[list[dict[str, Any] | None]] = []
         try:
             for number, fold in enumerate(parts, 1):
                 about = f"fold {number} of {len(parts)}, "
-                solved = [point.result for point in self._solved(steps.on(fold.train), about)]
+                solved = [point.result for point in self.solved(steps.on(fold.train), about)]
                 asked = steps.problems[0]  # the points differ in nothing that the error depends on
                 errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
+                classifiers.append([fold.classifier(one) if one.has_classifier else None for one in solved])
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:
             return points
         # A point that some fold has no classifier for cannot be compared with the others.
         found = [errs if all(map(math.isfinite, errs)) else () for errs in zip(*errors, strict=True)]
-        return [dataclasses.replace(point, errors=errs) for point, errs in zip(points, found, strict=True)]
+        whole = [each if all(one is not None for one in each) else () for each in zip(*classifiers, strict=True)]
+        return [
+            dataclasses.replace(point, errors=errs, fold_classifiers=of_folds if errs else ())
+            for point, errs, of_folds in zip(points, found, whole, strict=True)
+        ]
 
-    def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
+    def solved(self, steps: Steps, about: str) -> Iterator[Point]:
+        """Solve the problems of the steps, one after the other, until an interrupt."""
         problems = [widened(problem) for problem in steps.problems]
         pool = CutPool(problems[0])
         best: tuple[str, ...] = ()

@@ -1,0 +1,490 @@
+"""A path: every point's result with its proof, and every field of the document beside them.
+
+`StatedPath` compares what the document says in several places, without data: nothing in it may contradict the results
+that stand in it. `check_path` proves the results, and with them the bounds that points take from one another; the
+errors are computed again from the classifiers of the folds (`mipfs.check.folds`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mipfs.check.folds import FOLDS, Folds
+from mipfs.check.rounding import NEAR, Document, gap_between, require
+from mipfs.check.several import (
+    Archive,
+    DocumentReport,
+    PartReport,
+    Told,
+    is_number,
+    is_whole,
+    judged,
+    member_of,
+    require_accepted,
+    require_fields,
+    require_schema,
+    same,
+    unchecked_of,
+)
+from mipfs.check.tree import Report
+from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
+from mipfs.data.instance import Instance
+
+AXES = ("M", "C", "lambda", "rows", "C,M")
+NEEDED = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted", "points")
+PERHAPS = ("command", "rule", "least_error", "one_se", "certificate")
+RULES = ("least-error", "one-se")
+COPIED = ("objective", "selected", "stop_reason")
+"""Fields of a point that are those of its result."""
+COMPUTED = ("status", "bound", "gap", "errors", "error", "deviation", "standard_error", "subproblems")
+HISTORY = ("seconds", "cuts_carried", "cuts", "seconds_saved", "cold_seconds", "start")
+LATER = "fold_classifiers"
+OF_ONE_SELECTION = frozenset({"parts", "names", "columns", "features"})
+"""What is said of atoms that depends on which are selected, or were met."""
+DECIMALS = 12
+"""Decimals of an error that count where points are compared."""
+CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
+"""What a point that folds chose is called, and the field that has its place."""
+UNCHECKED = "of the path: seconds, cuts, starts, the seed, the command, and whether it was interrupted"
+
+
+def check_stated(document: Document) -> None:
+    """Refuse a path that contradicts itself; no data is needed.
+
+    Raises
+    ------
+    Rejected
+    """
+    StatedPath(document).check()
+
+
+def check_path(
+    document: Document,
+    archive: Path,
+    content: bytes | None,
+    data: Instance,
+    name: str | None = None,
+    given: Mapping[str, Any] | None = None,
+    told: Told | None = None,
+) -> DocumentReport:
+    """Check a path, or one point of it, against the data.
+
+    Parameters
+    ----------
+    document : mapping, the JSON
+    archive, content : the path and the contents of the file of certificates beside it
+    data : Instance, as it was solved on
+    name : str, optional
+        A point: its place, such as "M=4,C=0.1", or "best", "one-se", "least-error". All by default.
+    given, told : as in `mipfs.check.tree.check`
+    """
+    return judged(lambda: _checked(document, Archive(archive, content), data, name, given, told))
+
+
+def _checked(
+    document: Document,
+    archive: Archive,
+    data: Instance,
+    name: str | None,
+    given: Mapping[str, Any] | None,
+    told: Told | None,
+) -> DocumentReport:
+    path = StatedPath(document)
+    path.check()
+    _check_archive(document, archive, path.count)
+    folds = Folds(document, archive, data)
+    asked = range(path.count) if name is None else [path.position(name)]
+    proofs = _Proofs(path, archive, data, asked, given, told)
+    parts = [_part(path, folds, proofs, k) for k in asked]
+    reports = [one.report for one in parts if one.report is not None]
+    others = [] if name is None else [path.name(k) for k in proofs.reports if k not in asked]
+    said = [("bound from", f"the point {one}, whose optimum is not larger (proven)") for one in others]
+    return DocumentReport(
+        True, "", tuple(parts), (*path.said(), *said), (*folds.unchecked, UNCHECKED, *unchecked_of(reports))
+    )
+
+
+def _check_archive(document: Document, archive: Archive, count: int) -> None:
+    """The archive is the one that the document names, and holds nothing else."""
+    entry = document.get("certificate") or {}
+    require(entry, "the path stands alone: it names no file of certificates")
+    require(archive.sha256, f"{archive.path.name}, the file of certificates, is missing")
+    right = archive.sha256 == entry["sha256"]
+    require(right, f"{archive.path.name} is not the file that the path was written with: its SHA-256 differs")
+    files = [point["result"]["certificate"] for point in document["points"] if point["result"].get("certificate")]
+    require(all(one["file"] == entry["file"] for one in files), "a point names another file of certificates")
+    proven = [k for k in range(count) if document["points"][k]["result"].get("certificate") is not None]
+    archive.require_members([*(member_of(k) for k in proven), FOLDS])
+
+
+class _Proofs:
+    """The proofs of the points, each checked once, when it is needed."""
+
+    def __init__(
+        self,
+        path: StatedPath,
+        archive: Archive,
+        data: Instance,
+        asked: Sequence[int],
+        given: Mapping[str, Any] | None,
+        told: Told | None,
+    ) -> None:
+        self.path, self.archive, self.data, self.told = path, archive, data, told
+        self.asked, self.given = asked, given
+        self.reports: dict[int, Report | None] = {}
+
+    def of(self, k: int) -> Report | None:
+        """What is proven of a point; None of one that claims nothing."""
+        if k not in self.reports:
+            self.reports[k] = self._report(k)
+        return self.reports[k]
+
+    def _report(self, k: int) -> Report | None:
+        result = self.path.points[k]["result"]
+        if result.get("certificate") is None:
+            nothing = result["objective"] is None and result["bound"] is None and not result.get("relaxed")
+            empty = (
+                not result["selected"] and not result["weights"] and result["status"] in ("NO_SOLUTION", "NUMERICAL")
+            )
+            require(nothing and empty, f"{self.path.name(k)}: the result claims something, and has no certificate")
+            return None
+        given = self.given if k in self.asked else None  # a bound may come from a point with fewer rows
+        report = self.archive.report(k, result, self.data, given, self.told)
+        require_accepted(self.path.name(k), report)
+        return report
+
+    def bound(self, k: int) -> float:
+        """The proven bound of a point by itself."""
+        report = self.of(k)
+        return -math.inf if report is None else report.bound
+
+    def reaches(self, k: int, bound: float) -> bool:
+        """Whether that point, or one whose optimum is not larger, proves a bound; the most hopeful ones first."""
+        hopeful = [k, *sorted(self.path.below(k), key=self.path.claimed, reverse=True)]
+        enough = (one for one in hopeful if one == k or not_above(bound, self.path.claimed(one)))
+        return any(not_above(bound, self.bound(one)) for one in enough)
+
+
+def _part(path: StatedPath, folds: Folds, proofs: _Proofs, k: int) -> PartReport:
+    """What is found of a point: its proof, its bound, and its errors."""
+    point = path.points[k]
+    report = proofs.of(k)
+    bound = -math.inf if point["bound"] is None else float(point["bound"])
+    require(proofs.reaches(k, bound), f"{path.name(k)}: nothing proves the bound {bound!r}, at any point below it")
+    folds.check_errors(point, path.name(k))
+    errors = f"{point['error']:.4f}" if point["errors"] else "-"
+    shown = {"status": point["status"], "bound": "" if point["bound"] is None else repr(bound), "error": errors}
+    return PartReport(path.name(k), point["result"], report, shown)
+
+
+class StatedPath:
+    """The document of a path, after its form was found to be right.
+
+    Attributes
+    ----------
+    axes : tuple of str
+    points : sequence of mappings
+    places : list of tuples of numbers, in the order of the axes
+    count : int, of points
+    """
+
+    def __init__(self, document: Document) -> None:
+        require_fields(document, NEEDED, PERHAPS, "the path")
+        require_schema(document)
+        require(document["axis"] in AXES, f"a path has no axis {document['axis']!r}")
+        self.document = document
+        self.axes: tuple[str, ...] = tuple(document["axis"].split(","))
+        self.points: Sequence[Mapping[str, Any]] = document["points"]
+        require(isinstance(self.points, list | tuple), "the points are no list")
+        self.count = len(self.points)
+        for point in self.points:
+            self._check_form(point)
+        self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
+
+    def _check_form(self, point: Any) -> None:
+        is_rows = self.axes == ("rows",)
+        named = "result", *self.axes, *COPIED, *COMPUTED, *HISTORY, *(("added",) if is_rows else ())
+        require_fields(point, named, (LATER,), "a point")
+        require_schema(point["result"])
+        for axis in self.axes:
+            right = is_whole(point[axis]) if axis in ("M", "rows") else is_number(point[axis])
+            require(right, f"a point has {axis} = {point[axis]!r}")
+        for field in ("seconds", "seconds_saved", "cold_seconds"):
+            absent = point[field] is None and field != "seconds"
+            require(absent or is_number(point[field]), f"{field} of a point is {point[field]!r}")
+        for field in ("cuts_carried", "cuts"):
+            require(type(point[field]) is int, f"{field} of a point is {point[field]!r}")
+        texts = isinstance(point["start"], list | tuple) and all(isinstance(one, str) for one in point["start"])
+        require(texts, f"start of a point is {point['start']!r:.60}")
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        self._check_head()
+        self._check_places()
+        for k in range(self.count):
+            self._check_point(k)
+        self._check_params()
+        self._check_agreement()
+        self._check_rows()
+        self._check_chosen()
+
+    def name(self, k: int) -> str:
+        """The name of a point: M=4,C=0.1."""
+        return ",".join(f"{axis}={value:g}" for axis, value in zip(self.axes, self.places[k], strict=True))
+
+    def position(self, name: str) -> int:
+        """Where a point stands that is named by its place, or by what chose it."""
+        if name in CHOSEN:
+            by_rule = name == "least-error" and self.document.get("rule", RULES[0]) == name
+            place = self._place("chosen" if by_rule else CHOSEN[name])
+            require(place is not None, f"folds chose no point {name!r}")
+            return self.places.index(place or ())
+        said = dict(part.partition("=")[::2] for part in name.split(","))
+        asked = {axis.strip(): float(value) for axis, value in said.items()}
+        found = [k for k, place in enumerate(self.places) if asked == dict(zip(self.axes, place, strict=True))]
+        require(found, f"the path has no point {name!r}")
+        return found[0]
+
+    def below(self, k: int) -> list[int]:
+        """The other points whose optima are not larger: M larger, all else smaller, or the same."""
+        here = self.places[k]
+        return [
+            i
+            for i, place in enumerate(self.places)
+            if i != k
+            and all(
+                other >= one if axis == "M" else other <= one
+                for axis, one, other in zip(self.axes, here, place, strict=True)
+            )
+        ]
+
+    def claimed(self, k: int) -> float:
+        """The bound that the result of a point states."""
+        result = self.points[k]["result"]
+        if result["status"] == "INFEASIBLE":
+            return math.inf
+        return -math.inf if result["bound"] is None else float(result["bound"])
+
+    def _check_head(self) -> None:
+        said = self.document
+        require(isinstance(said["driver"], str), f"the driver is {said['driver']!r}")
+        require(type(said["interrupted"]) is bool, f"interrupted is {said['interrupted']!r}")
+        require(is_whole(said["seed"]), f"the seed is {said['seed']!r}")
+        require(said["folds"] is None or is_whole(said["folds"], 2), f"the folds are {said['folds']!r}")
+        require(said.get("rule", RULES[0]) in RULES, f"the rule is {said.get('rule')!r}")
+        require(isinstance(said.get("command"), str | None), f"the command is {said.get('command')!r}")
+        entry = said.get("certificate")
+        if entry is not None:
+            require_fields(entry, ("file", "sha256"), (), "the certificate of the path")
+            texts = all(isinstance(entry[name], str) for name in ("file", "sha256"))
+            require(texts, "the certificate of the path names no file, or no digest of it")
+
+    def _check_places(self) -> None:
+        """Every point is at a place of its own, one of those that were asked; all are there unless interrupted."""
+        params = self.document["params"]
+        require(isinstance(params, Mapping), "the parameters are no mapping")
+        values: list[Any] = [params.get(axis) for axis in self.axes]
+        for axis, listed in zip(self.axes, values, strict=True):
+            right = isinstance(listed, list | tuple) and all(map(is_number, listed)) and len({*listed}) == len(listed)
+            require(right, f"the parameters do not list the values of {axis}, each once")
+        asked = {*itertools.product(*values)}
+        require(len({*self.places}) == self.count, "two points are at the same place")
+        strangers = [k for k, place in enumerate(self.places) if place not in asked]
+        require(
+            not strangers, f"{self.name(strangers[0]) if strangers else ''} is not among the values that were asked"
+        )
+        missing = len(asked) - self.count
+        require(not missing or self.document["interrupted"], f"{missing} of the points that were asked are missing")
+
+    def _check_point(self, k: int) -> None:
+        """The summary of a point is that of its result, and follows from it."""
+        point, result, name = self.points[k], self.points[k]["result"], self.name(k)
+        for field in COPIED:
+            right = same(point[field], result[field])
+            require(right, f"{name}: {field!r} is {point[field]!r:.80}, and {result[field]!r:.80} in its result")
+        solved = (result.get("counters") or {}).get("subproblems", 0)
+        require(
+            same(point["subproblems"], solved), f"{name}: 'subproblems' is {point['subproblems']!r}, not {solved!r}"
+        )
+        require(same(result["driver"], self.document["driver"]), f"{name}: its driver is {result['driver']!r}")
+        for axis in self.axes:
+            stated = point[axis] if axis == "rows" else result["params"].get(axis)
+            require(same(stated, point[axis]), f"{name}: its result has {axis} = {stated!r}")
+        bound = self._number(point, "bound", name, -math.inf)
+        objective = self._number(point, "objective", name, math.inf)
+        most = max([self.claimed(k), *map(self.claimed, self.below(k))])
+        lies = f"{name}: the bound {bound!r} is more than any point states whose optimum is not larger"
+        require(not_above(bound, most), lies)
+        require(not bound > objective + NEAR * abs(objective), f"{name}: the bound {bound!r} lies above the objective")
+        self._check_gap(k, gap_between(objective, bound))
+        self._check_errors(k)
+
+    def _number(self, point: Mapping[str, Any], field: str, name: str, absent: float) -> float:
+        value = point[field]
+        require(value is None or is_number(value), f"{name}: {field!r} is {value!r}")
+        return absent if value is None else float(value)
+
+    def _check_gap(self, k: int, gap: float) -> None:
+        """Gap and status follow from objective and bound."""
+        point, result, name = self.points[k], self.points[k]["result"], self.name(k)
+        asked = result["params"]["gap"]
+        require(is_number(asked), f"{name}: the asked gap is {asked!r}")
+        allowed = {"OPTIMAL"} if gap <= asked else {result["status"]}
+        if asked < gap <= asked * (1.0 + NEAR):
+            allowed |= {"OPTIMAL"}
+        right = f"{name}: 'status' is {point['status']!r}, and its result and its bound say {sorted(allowed)[0]!r}"
+        require(point["status"] in allowed, right)
+        if not math.isfinite(gap):
+            require(point["gap"] is None, f"{name}: 'gap' is {point['gap']!r}, and there is none")
+            return
+        stated = self._number(point, "gap", name, math.nan)
+        apart = STATED_GAP_AGREEMENT * gap + NEAR * (1.0 + gap)
+        require(abs(stated - gap) <= apart, f"{name}: 'gap' is {point['gap']!r}, and objective and bound give {gap!r}")
+
+    def _check_errors(self, k: int) -> None:
+        """One error a fold, or none; their mean, deviation and standard error; classifiers of as many folds."""
+        point, name, folds = self.points[k], self.name(k), self.document["folds"]
+        errors = point["errors"]
+        is_list = isinstance(errors, list | tuple) and all(map(is_number, errors))
+        require(is_list, f"{name}: 'errors' is {errors!r:.80}")
+        require(not errors or len(errors) == folds, f"{name}: there are {len(errors)} errors, of {folds} folds")
+        of_folds = point.get(LATER)
+        listed = of_folds is None or (isinstance(of_folds, list | tuple) and len(of_folds) == len(errors) > 0)
+        require(listed, f"{name}: the classifiers of the folds are not one for each error")
+        for one in of_folds or ():
+            require_fields(one, ("weights", "intercept"), (), f"{name}: a classifier of a fold")
+        for field, value in _summary(errors).items():
+            stated = point[field]
+            right = stated is None if value is None else is_number(stated) and abs(stated - value) <= NEAR
+            require(right, f"{name}: {field!r} is {stated!r}, and its errors give {value!r}")
+
+    def _check_params(self) -> None:
+        """The parameters of the path are those of its points, but for the axes and the asked gap."""
+        params = self.document["params"]
+        for k, point in enumerate(self.points):
+            own = point["result"]["params"]
+            for name in (params.keys() | own.keys()) - {*self.axes, "gap"}:
+                right = name in params and name in own and same(params[name], own[name])
+                require(right, f"{self.name(k)}: the parameter {name!r} is {own.get(name)!r}, not {params.get(name)!r}")
+        require("gap" not in params, "the parameters of a path have no gap: its results state it")
+
+    def _check_agreement(self) -> None:
+        """All points are about one problem."""
+        for k, point in enumerate(self.points):
+            first, own = _problem(self.points[0]["result"]), _problem(point["result"])
+            odd = [name for name in first if not same(first[name], own[name])]
+            require(not odd, f"{self.name(k)}: {odd[0] if odd else ''} is not that of {self.name(0)}")
+
+    def _check_rows(self) -> None:
+        """Along rows every step has those of the step before and more; otherwise all points have the same."""
+        rows = [point["result"].get("rows") or [] for point in self.points]
+        if self.axes != ("rows",):
+            for k, own in enumerate(rows):
+                require(same(own, rows[0]), f"{self.name(k)}: its rows are not those of {self.name(0)}")
+                extra = [_bare(point["result"].get("extra")) for point in (self.points[0], self.points[k])]
+                require(same(*extra), f"{self.name(k)}: its extra variables are not those of {self.name(0)}")
+            return
+        order = sorted(range(self.count), key=lambda k: self.places[k])
+        require([self.places[k][0] for k in order] == [*range(self.count)], "a step of the rows is missing")
+        before: list[Any] | None = None
+        for k in order:
+            here, stated, name = list(rows[k]), self.points[k]["added"], self.name(k)
+            there = here if before is None else before
+            require(same(here[: len(there)], there), f"{name}: it lacks rows of the step before")
+            added = ", ".join(str(row["name"]) for row in here[len(there) :])
+            require(stated == added, f"{name}: 'added' is {stated!r}, and its rows say {added!r}")
+            before = here
+
+    def _check_chosen(self) -> None:
+        """What is chosen follows from the errors."""
+        said = self.document
+        rule = said.get("rule", RULES[0])
+        least, simplest = (None, None) if said["interrupted"] else self._choice()
+        chosen = simplest if rule == "one-se" else least
+        right = {"chosen": chosen, "one_se": simplest, "least_error": least}
+        for field, place in right.items():
+            if field != "chosen" and field not in said and not (rule == "one-se" and place is not None):
+                continue  # an older path, or one that did not ask for it
+            stated = self._place(field)
+            shown = None if place is None else dict(zip(self.axes, place, strict=True))
+            require(stated == place, f"{field!r} is {said.get(field)!r}, and the errors choose {shown}")
+
+    def _choice(self) -> tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]:
+        """The places of the least error, and of the simplest point that is hardly worse."""
+        order = sorted(range(self.count), key=lambda k: self._simplicity(self.places[k]))
+        compared = [k for k in order if self.points[k]["errors"] and self.points[k]["result"]["objective"] is not None]
+        if not compared:
+            return None, None
+        errors = {k: _summary(self.points[k]["errors"]) for k in compared}
+        rounded = {k: round(errors[k]["error"] or 0.0, DECIMALS) for k in compared}
+        best = min(compared, key=lambda k: rounded[k])
+        most = round((errors[best]["error"] or 0.0) + (errors[best]["standard_error"] or 0.0), DECIMALS)
+        simplest = next((k for k in compared if rounded[k] <= most), best)
+        return self.places[best], None if self.axes == ("rows",) else self.places[simplest]
+
+    def _simplicity(self, place: tuple[Any, ...]) -> tuple[float, ...]:
+        """What sorts places from simple to complex: smaller C, then smaller M, larger lambda, fewer rows."""
+        return tuple(-value if axis == "lambda" else value for axis, value in zip(self.axes, place, strict=True))
+
+    def _place(self, field: str) -> tuple[Any, ...] | None:
+        """The place that a field names."""
+        value = self.document.get(field)
+        if value is None:
+            return None
+        by_axis = isinstance(value, Mapping)
+        require(by_axis == (len(self.axes) > 1), f"{field!r} is {value!r}")
+        require(not by_axis or {*value} == {*self.axes}, f"{field!r} is {value!r}")
+        place = tuple(value[axis] for axis in self.axes) if by_axis else (value,)
+        require(
+            all(map(is_number, place)) and place in self.places, f"{field!r} is {value!r}: the path has no such point"
+        )
+        return place
+
+    def said(self) -> list[tuple[str, str]]:
+        """What is chosen, in words."""
+        rule = "the simplest within one standard error" if self.document.get("rule") == "one-se" else "the least error"
+        place = self._place("chosen")
+        if place is None:
+            return []
+        return [("chosen", f"{self.name(self.places.index(place))}, {rule} of {self.document['folds']} folds")]
+
+
+def _summary(errors: Sequence[float]) -> dict[str, float | None]:
+    """Mean, deviation and standard error of errors."""
+    if not errors:
+        return dict.fromkeys(("error", "deviation", "standard_error"))
+    k = len(errors)
+    mean = math.fsum(errors) / k
+    require(k > 1, "one error has no deviation")
+    deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in errors) / (k - 1))
+    return {"error": mean, "deviation": deviation, "standard_error": deviation / math.sqrt(k)}
+
+
+def _problem(result: Document) -> dict[str, Any]:
+    """What of a result is that of the problem, at every point of a path."""
+    read = result.get("read")
+    atoms = result.get("atoms")
+    made = None if atoms is None else atoms.get("made")
+    grows = made is not None and "kind" in made
+    return {
+        "the asked gap": result["params"].get("gap"),
+        "the digest of the data": result["data_sha256"],
+        "the scaling": result["scaling"]["kind"],
+        "the version of the rules": result.get("rules"),
+        "the labels": result["labels"],
+        "the width of the data": result["n_features"],
+        "how the data was read": None if read is None else {k: v for k, v in read.items() if k != "words"},
+        "what is selected": None
+        if atoms is None
+        else {k: v for k, v in atoms.items() if k != "made" and not (grows and k in (*OF_ONE_SELECTION, "scale"))},
+        "how columns are made": None if made is None else {k: v for k, v in made.items() if k not in OF_ONE_SELECTION},
+    }
+
+
+def _bare(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Extra variables without their values."""
+    return {name: {k: v for k, v in one.items() if k != "value"} for name, one in (extra or {}).items()}
