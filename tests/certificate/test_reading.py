@@ -391,12 +391,12 @@ def is_true(document: dict[str, Any], words: dict[str, list[str]], apart: list[s
     if type(rules) is not int or rules not in (1, 2):
         return False
     if read is None:
-        return rules == 1 and not used and not apart
+        return rules == 1 and not used
     if not isinstance(read, dict) or not {"label", "words"} <= {*read}:
         return False
     right = read["words"] == {name: words[name] for name in used}
     if rules == 1:
-        gone = read.get("left_out", [])
+        gone = read.get("left_out", apart)
         fits = isinstance(gone, list) and {*gone} == {*apart} and "kept" not in read
         return right and fits and read["label"] in (None, "label")
     gone, kept = read.get("left_out"), read.get("kept")
