@@ -25,7 +25,7 @@ from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.probable import Probable
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
-from mipfs.estimators.words import encoded, groups_of, learned
+from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.report.numbers import first_of
@@ -130,6 +130,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         with scikit_errors():
             X = as_frame(X)
             self._words = learned(X)
+            self._reading = reading_of(X, self._words)
             X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
@@ -156,7 +157,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             feature_names=None if names is None else [str(name) for name in names],
         )
         groups = groups_of(self._words)
-        return self._prepared([replace(one, groups=groups) for one in found] if groups else found)
+        words = {name: seen for name, seen in (self._words or {}).items() if seen}
+        table = getattr(self, "_reading", None)
+        return self._prepared([replace(one, groups=groups, words=words, reading=table) for one in found])
 
     def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
         """Keep what probabilities need, where there are any."""
@@ -285,8 +288,7 @@ class LinearClassifier(Classifier):
         self.coef_ = stacked([fitted.coef for fitted in fits])
 
     def _remember(self, data: Instance) -> None:
-        # nothing was taken off the columns of sparse data before they were divided
-        self._shift, self._scale = np.where(data.center == 0.0, data.shift, 0.0), np.array(data.scale)
+        self._shift, self._scale = np.array(data.shift), np.array(data.scale)
 
     def _values(self, X: Any) -> Array:
         values = np.empty((X.shape[0], len(self.coef_)))

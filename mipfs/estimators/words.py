@@ -9,8 +9,9 @@ import numpy as np
 
 from mipfs.data.checks import unmasked
 from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, DataWarning, UsageError
-from mipfs.readers.columns import hardly_categories
+from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
 
 Words = dict[str, tuple[str, ...]]
@@ -48,6 +49,16 @@ def learned(X: Any) -> Words | None:
             words = ()
         found[name] = words
     return found or None
+
+
+def reading_of(X: Any, words: Words | None) -> TableReading | None:
+    """How the columns of words of a data frame were taken: those without words were left out."""
+    if not is_frame(X):
+        return None
+    gone = [name for name, seen in (words or {}).items() if not seen]
+    places = {str(name): k for k, name in enumerate(X.columns)}
+    features = {name: [f"{name}={word}" for word in np.unique(column_values(X, places[name], name))] for name in gone}
+    return TableReading(left_out=tuple(gone), apart=tell_apart(features, len(X)))
 
 
 def _candidates(X: Any) -> list[int]:

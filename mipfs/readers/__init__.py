@@ -16,6 +16,7 @@ from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.recipe import Prepared, Recipe
+from mipfs.data.table_reading import StatedWords
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
@@ -126,7 +127,7 @@ def read(
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
     """Read data that was prepared by a recipe, whatever the .toml beside it asks for; else as `read`.
 
-    ``left_out`` names the columns of words that a result was found without, as IDs are.
+    ``words`` may be what a result says of its columns of words (`StatedWords`), which the rules are applied to.
     """
     return _read(path, recipe, **given)
 
@@ -158,10 +159,9 @@ def _read(
     label: Any = None,
     positive: Any = None,
     n_features: int | None = None,
-    words: Sequence[str] | None = None,
-    left_out: Sequence[str] | None = None,
+    words: Sequence[str] | StatedWords | None = None,
 ) -> Instance:
-    """What `read` says; of a recipe in parts the .toml says what is None, `left_out` are all columns of IDs."""
+    """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`."""
     path = as_frame(path)
     frame = path if is_frame(path) else None
     if frame is None and not isinstance(path, (str, os.PathLike)):
@@ -188,11 +188,10 @@ def _read(
         names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
     else:
         table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
-    every = [*table.groups] if table.signs is None else []
-    if table.signs is None:
-        named = [name for name in preparing.recipe.use or () if name in table.groups]
-        keep = [*(sidecar.words if words is None else words), *named]
-        table, names = without_ids(table, names, keep, path, left_out)
+    reading = table.reading
+    if frame is not None or format_of(path) in PREPARED:
+        asked_words = sidecar.words if words is None else words
+        table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
@@ -217,7 +216,7 @@ def _read(
         words=_words(table),
     )
     several = isinstance(positive, Every)
-    instance = replace(instance, left_out=tuple(one for one in every if one not in table.groups) if every else None)
+    instance = replace(instance, reading=reading)
     instance = _described(instance, sidecar, table.recipe or preparing.recipe, table, several)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
@@ -354,7 +353,7 @@ def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     table = Table(
         store.X, None, names, store.groups, store.bags, store.sample_weight, label=store.label,
         signs=(store.y, store.labels), filled=() if store.prepared is None else store.prepared.filled,
-        recipe=None if store.prepared is None else store.prepared.recipe,
+        recipe=None if store.prepared is None else store.prepared.recipe, reading=store.reading,
     )  # fmt: skip
     return table, checks.feature_names(names, p, str(path))
 

@@ -47,7 +47,8 @@ class Inputs:
     names : tuple of str
     columns : tuple of int, where they stood in training
     n_features : int, of the training data
-    shift, scale, center : (k,); one of shift and center is 0: sparse columns are divided first, and centred then
+    shift, scale, center : (k,); one of shift and center is 0: by the first rules (`mipfs.data.rules`) sparse columns
+        are divided first, and centred then
     """
 
     names: tuple[str, ...]
@@ -96,10 +97,9 @@ class Inputs:
 
     def match(self, data: Instance, ids: Integers) -> bool:
         """Whether the columns `ids` (k,) of an instance are scaled as these are."""
-        center = data.center[ids]
-        shift = np.where(self.center == 0.0, data.shift[ids], 0.0)
-        pairs = (center, self.center), (shift, self.shift), (data.scale[ids], self.scale)
-        return all(np.array_equal(one, other) for one, other in pairs)
+        if np.any(self.center) or np.any(data.center[ids]):  # what is centred implicitly is rounded once more
+            return False
+        return np.array_equal(data.shift[ids], self.shift) and np.array_equal(data.scale[ids], self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,12 +278,18 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
     Raises
     ------
     UsageError
-        A row has a word that training did not see.
+        A row has a word that training did not see, or the result does not say which words it saw.
     """
     known = _words_of(result)
     absent = np.zeros(len(inputs.names), dtype=bool)
     for k, name in enumerate(inputs.names):
         column = _column_of_words(name, known)
+        if column is None and (strange := next((c for c in data.words if name.startswith(f"{c}=")), None)) is not None:
+            raise UsageError(
+                f"{data.source or 'the data'}: {strange!r} is a column of words, and the result uses {name!r} but does "
+                f"not say which words training saw (read.words): it was changed, or found on arrays; give a result "
+                f"that was not changed, or the column {name!r} itself, of 0 and 1"
+            )
         if column is None or column not in data.words or data.words[column] == known[column]:
             continue
         for word in data.words[column]:
@@ -296,6 +302,8 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
 
 def user_values(data: Instance, ids: Integers) -> Any:
     """The columns `ids` (k,) of an instance on the user's scale: sparse ones stay sparse but for a shift."""
+    if np.any(data.center[ids]) and (kept := data.unscaled_of(ids)) is not None:
+        return kept
     values = data.block(ids).values
     scale = data.scale[ids]
     shift = np.where(data.center[ids] == 0.0, data.shift[ids], 0.0)  # nothing was taken off what is centred implicitly

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.plumbing.arrays import Array
+from mipfs.result.saved_card import VALUE_DIGITS, condition
 
-DIGITS = 12
-"""Significant digits of a value that count, so that one that was scaled and scaled back is the same."""
 TOTAL_DIGITS = 13
 """Digits of all that is added up for a total, and the threshold, that count; what rounding leaves is below them."""
 PRINTED_DIGITS = 6
@@ -43,12 +42,7 @@ class Column:
     @property
     def condition(self) -> str:
         """In words, what a point is for; its numbers are those that decide."""
-        if self.threshold is not None:
-            return f"at least {exact(self.threshold)}"
-        if self.kind == "two values":
-            larger = float(snapped(np.array([self.origin + self.unit]))[0])
-            return f"is {exact(larger)}" + ("" if self.origin == 0.0 else f", not {exact(self.origin)}")
-        return f"per {exact(self.unit)}" + (f" above {exact(self.origin)}" if self.origin else "")
+        return condition(self.kind, self.origin, self.unit, self.threshold)
 
     def of(self, values: Array) -> Array:
         """The column of the user's values (n,)."""
@@ -70,14 +64,9 @@ def totals(columns: Sequence[Column], points: Sequence[int], values: Mapping[str
     return found, sizes
 
 
-def exact(value: float) -> str:
-    """The shortest decimal that is read as the number: 40, 0.1, 1700000450."""
-    return repr(float(value)).removesuffix(".0")
-
-
 def snapped(values: Array) -> Array:
-    """Values (n,) to `DIGITS` significant digits."""
-    return to_digits(values, np.abs(values), DIGITS)
+    """Values (n,) to `VALUE_DIGITS` significant digits."""
+    return to_digits(values, np.abs(values), VALUE_DIGITS)
 
 
 def to_digits(values: Array, sizes: Array, digits: int) -> Array:

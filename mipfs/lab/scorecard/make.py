@@ -25,6 +25,8 @@ from mipfs.result.result import Result
 
 MOST_POINTS = 1000
 """More points for a feature are no card."""
+MOST_BINS = 1000
+"""Nor are more ranges of one."""
 
 
 @declared
@@ -60,6 +62,8 @@ def scorecard(
     problem = _problem(result, data, points)
     if bins == 1:
         raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
+    if bins > MOST_BINS:
+        raise UsageError(f"bins = {bins} is no card to add up by hand; give {MOST_BINS} at most")
     values = user_columns(result, data)
     columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
     if not columns:
@@ -87,6 +91,7 @@ def scorecard(
         seconds=time.monotonic() - started,
         truth=data.y.copy(),
         totals_in_training=np.zeros(0),
+        bins=bins,
     )
     return replace(card, totals_in_training=card.totals_of(values))
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mipfs.lab.scorecard.columns import PRINTED_DIGITS, exact
+from mipfs.lab.scorecard.columns import PRINTED_DIGITS
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import many, number, percent
 from mipfs.result.result import Status
+from mipfs.result.saved_card import exact
 from mipfs.result.summary import BECAUSE
 
 if TYPE_CHECKING:
