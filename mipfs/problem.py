@@ -430,7 +430,8 @@ class Problem(Weighted):
         too small by; `sigma` is that of the atoms chosen, by default 1."""
         n = self.data.n_samples
         loss = loss_of(self)
-        block = self.data.block(ids)
+        block, of = self.data.exactly(ids)
+        spread = Weights(at.w[of], at.b, at.w_rest[of], at.b_rest)
         part = np.ones(chosen.size) if sigma is None else sigma
         if self.regulariser.is_ridge:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
@@ -442,7 +443,7 @@ class Problem(Weighted):
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
-            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
+            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, beside)
             total = total + value
             error = error + off
         return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)

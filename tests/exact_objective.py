@@ -29,10 +29,13 @@ def margins_of(document: Mapping[str, Any], data: Instance) -> list[Fraction]:
         b += sum((w * Fraction(float(data.shift[j])) for j, w in weights.items()), Fraction(0))
     found = [b] * data.n_samples
     for j, w in weights.items():
-        column = data.X[:, [j]]
-        values = np.asarray(column.toarray() if data.is_sparse else column, dtype=float).ravel().tolist()
-        slope, center = w * Fraction(float(data.scale[j])), Fraction(float(data.center[j]))
-        found = [one + slope * (Fraction(value) - center) for one, value in zip(found, values, strict=True)]
+        if data.unscaled is None:
+            column = data.X[:, [j]]
+            values = np.asarray(column.toarray() if data.is_sparse else column, dtype=float).ravel()
+        else:
+            values = (data.unscaled[:, [j]].toarray().ravel() - data.shift[j]) / data.scale[j]
+        slope = w * Fraction(float(data.scale[j]))
+        found = [one + slope * Fraction(value) for one, value in zip(found, values.tolist(), strict=True)]
     return [int(y) * one for y, one in zip(data.y.tolist(), found, strict=True)]
 
 

@@ -287,9 +287,8 @@ PLAIN = (
 
 def data_name(name: str) -> str:
     """The kept data file that a kept result is of."""
-    from tests.kept_results import make
-
-    return make.COMMANDS[name][1] if name in make.COMMANDS else make.MADE[name][0]
+    entry = json.loads((KEPT / "kept.json").read_text(encoding="utf-8"))[name]
+    return str(entry["data"])
 
 
 def result_seeds() -> dict[str, Files]:
@@ -413,6 +412,20 @@ def read_study(folder: Path) -> Any:
     assert len(page.html([page.Item("r", found)])) > 1000
     if hasattr(found, "points") and found.points:
         documents.load(f"{folder / 'r.json'}#M={found.points[0].result.params['M']}")
+    return found
+
+
+def point_seeds() -> dict[str, Files]:
+    """A path with its certificates."""
+    return {"path": kept(r__json="path.json", r__cert__npz="path.cert.npz")}
+
+
+def read_point(folder: Path) -> Any:
+    """A point of a path by its name, which reads no other."""
+    from mipfs.result import documents
+
+    found = documents.load(f"{folder / 'r.json'}#C=1,M=2")
+    _shown(found, folder)
     return found
 
 
@@ -701,6 +714,7 @@ TARGETS: Mapping[str, Target] = {
         result_seeds, verify_result, wrong_verdict, sealed=sealed_result, mutates=not_the_table, weight=5
     ),
     "study": Target(study_seeds, read_study, mutates=not_the_table, weight=2),
+    "point": Target(point_seeds, read_point, mutates=not_the_table, weight=1),
     "bench": Target(bench_seeds, read_bench, weight=2),
     "classes": Target(classes_seeds, read_classes, mutates=not_the_table, weight=1),
     "card": Target(card_seeds, read_card, mutates=lambda name: name == "c.json", weight=2),

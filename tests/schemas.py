@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
-NEWEST = {"result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1}
+NEWEST = {"result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1, "card": 1}
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "integer": (int,), "number": (int, float),

@@ -2,33 +2,51 @@
 """A second checker of mipfs certificates, which shares nothing with the package: one file, exact arithmetic.
 
     python second_checker.py RESULT.json DATA
+    python second_checker.py PATH.json[#M=4,C=0.1|#best] DATA
+    python second_checker.py CLASSES.json[#LABEL] DATA
 
-It says "accepted" with the bound, the gap and the status that are proven (exit code 0), "rejected: why" (1), or
-"declined: why" (2) where it is not made for what it is given: it takes svmlight and CSV text, sums over the samples
-(hinge, squared hinge, logistic), features, groups and trees, rows, penalties, bounds on weights and near-optimal lists;
-not measures, products or functions of features, other regularisers, other formats, nor what would take it very long.
+It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
+code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
+CSV text, raw tables with a recipe; the hinge, the squared hinge, the logistic loss and those of measures; features,
+groups, trees, functions and products of features; rows, penalties, bounds on weights, near-optimal lists, paths, and
+several classes. It declines
+
+- other files (Parquet, npz, column stores), other losses and other regularisers;
+- scaled data whose scaling does not stand in the sidecar: certificates of early versions, measures with an intercept,
+  a shared support of several classes; functions and products of scaled data where the page knows no bound of the error;
+- waves that NumPy draws (additive-gaussian with a seed), and errors of folds of measures, functions and products;
+- scorecards, and what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_BYTES`, `MOST_NUMBERS`).
 
 Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
-are doubles, doubles are fractions, and the two logarithms that the logistic loss needs are enclosed (`log_above`). It
-was written from docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer,
-nothing to install.
+are doubles, doubles are fractions, the two logarithms that the logistic loss needs are enclosed (`log_above`), and
+scores are rounded to 200 binary digits where a measure is taken of them. Only columns that are made by roots, powers,
+logarithms and cosines are computed in doubles, as the page says, with what they may be off by. It was written from
+docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer, nothing to
+install.
 
-The order below: numbers, the archive, the data, the statement, values of classifiers, dual vectors and leaves, the
-tree, near-optimal lists, relaxations, the verdict.
+The order below: numbers, the archive, the data, tables, the statement, columns that are made, values of classifiers,
+measures, dual vectors and leaves, the tree, near-optimal lists, relaxations, the verdict, several results in one
+document, the command line.
 """
 
+import bisect
 import bz2
 import csv
+import datetime
 import gzip
 import hashlib
+import io
+import itertools
 import json
+import lzma
 import math
 import re
 import struct
 import sys
 import tomllib
 import zipfile
-from ast import literal_eval
+import zlib
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -36,6 +54,8 @@ MOST_PRODUCTS = 400_000_000
 """Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
 MOST_BYTES = 1 << 28
 """Bytes of the unpacked archive."""
+MOST_NUMBERS = 1 << 24
+"""Numbers of one array, or of the data."""
 ALLOWANCE = Fraction(1, 2**40)
 """δ: how far a row may be missed, and how far an end of a weight is forgiven in a bound."""
 ROUNDED = Fraction(1, 2**47)
@@ -158,6 +178,18 @@ def log_one_plus_exp(m):
 
 # --- The archive ---------------------------------------------------------------------------------------------
 
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, NotImplementedError, RuntimeError,
+    ValueError, OverflowError,
+)  # fmt: skip
+"""What Python's readers of archives raise over bytes that are none."""
+HEADER = re.compile(
+    r"\{\s*'descr'\s*:\s*'([<|])([iufbS])(\d{1,6})'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,"
+    r"\s*'shape'\s*:\s*\(((?:\s*\d{1,18}\s*,)*\s*(?:\d{1,18}\s*)?)\)\s*,?\s*\}\s*"
+)
+"""The header of an .npy file as NumPy writes it; nothing else is read, and no text is run through Python's parser."""
+LETTERS = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
+
 
 class Array:
     """An array of the sidecar: its numbers one after the other (bytes of uint8), shape and kind (i, f or S)."""
@@ -172,44 +204,48 @@ def read_npy(content, name):
     wide = content[6] > 1
     (size,) = struct.unpack_from("<I" if wide else "<H", content, 8)
     start = (12 if wide else 10) + size
-    try:
-        head = literal_eval(content[start - size : start].decode("latin-1").strip())
-        descr, order, shape = head["descr"], head["fortran_order"], head["shape"]
-    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):
-        raise Rejected(f"{name} has no header") from None
-    found = re.fullmatch(r"[<|]([iufbS])(\d{1,6})", descr) if isinstance(descr, str) else None
-    need(found and isinstance(shape, tuple), f"{name} has a type {descr!r} that no certificate has")
-    need(all(isinstance(n, int) and n >= 0 for n in shape), f"{name} has no shape")
+    need(size <= 4096 and len(content) >= start, f"{name} has no header")
+    found = HEADER.fullmatch(content[start - size : start].decode("latin-1"))
+    need(found, f"{name} has no header, or a type that no certificate has")
+    kind, each, order = found[2], int(found[3]), found[4] == "True"
+    shape = tuple(int(n) for n in found[5].split(",") if n.strip())
     need(not order or len(shape) < 2 or 0 in shape or 1 in shape, f"{name} is stored by columns")
-    kind, each, count = found[1], int(found[2]), math.prod(shape)
-    need(each > 0 or count == 0 or kind == "S", f"{name} has no type")
-    body = content[start:]
+    count, body = math.prod(shape), content[start:]
+    need(each > 0 or count == 0, f"{name} has no type")
     need(len(body) == count * each, f"{name} has {len(body)} bytes in place of {count * each}")
-    if kind == "S":
-        values = [body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)] if each else [b""] * count
-        return Array(values, shape, "S")
     if kind == "u" and each == 1:
         return Array(body, shape, "i")
-    letters = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8": "Q", "f8": "d"}
-    letter = letters.get(kind + found[2])
-    need(letter, f"{name} has a type {descr!r} that no certificate has")
+    if count > MOST_NUMBERS:
+        raise Declined(f"too large: {name} has {count} numbers")
+    if kind == "S":
+        return Array([body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)], shape, "S")
+    letter = LETTERS.get(kind + found[3])
+    need(letter, f"{name} has a type that no certificate has")
     return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
 
 
-def read_archive(path):
-    """The arrays of a sidecar by name."""
-    arrays, total = {}, 0
+def unpacked(content, known, what):
+    """The members of a zip archive, bytes by name, all of which `known` names; together at most MOST_BYTES."""
+    members, total = {}, 0
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in archive.infolist():
                 total += member.file_size
+                need(known(member.filename), f"{what} has a member {member.filename[:60]!r}, which it may not have")
+                need(member.filename not in members, f"{what} has {member.filename} twice")
                 if total > MOST_BYTES:
-                    raise Declined("too large: the certificate has more than 256 MB")
-                need(member.filename.removesuffix(".npy") not in arrays, "the sidecar has an array twice")
-                arrays[member.filename.removesuffix(".npy")] = read_npy(archive.read(member), member.filename)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise Rejected(f"the sidecar cannot be read: {error}") from None
-    return arrays
+                    raise Declined(f"too large: {what} has more than {MOST_BYTES >> 20} MB")
+                members[member.filename] = archive.read(member)
+    except BROKEN as error:
+        raise Rejected(f"{what} cannot be read: {type(error).__name__} {error}") from None
+    return members
+
+
+def read_archive(content):
+    """The arrays of a sidecar by name."""
+    names = {f"{name}.npy" for name in ARRAYS}
+    members = unpacked(content, names.__contains__, "the sidecar")
+    return {name.removesuffix(".npy"): read_npy(body, name) for name, body in members.items()}
 
 
 # --- The data ------------------------------------------------------------------------------------------------
@@ -220,16 +256,18 @@ class Data:
 
     `named` says whether the names are given; those that the readers make are x1 … xp. `asked` has the rows (terms, lb,
     ub), `forced_in` and `forced_out` that its .toml has, and the `penalty` that a statement must have. `labels` are
-    what −1 and +1 are called, None where the document was believed as the file was read.
+    what −1 and +1 are called, None where the document was believed as the file was read. `reading` is how a table
+    became columns (`Reading`), None where it is no table; `raw` says whether a file was read.
     """
 
-    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None):
+    def __init__(self, names, columns, y, weights=None, named=True, bags=None, asked=None, labels=None, label=None,
+                 reading=None, raw=False):  # fmt: skip
         self.names, self.columns, self.y, self.named, self.bags = names, columns, y, named, bags
         self.weights = [1.0] * len(y) if weights is None else weights
-        self.asked, self.labels, self.label = asked or {}, labels, label
+        self.asked, self.labels, self.label, self.reading, self.raw = asked or {}, labels, label, reading, raw
 
-    def sha256(self):
-        """Section "The data's digest"."""
+    def matrix_sha256(self):
+        """Of the values that are not zero, column by column."""
         n, p = len(self.y), len(self.names)
         parts = [hashlib.sha256(str((n, p)).encode()) for _ in range(3)]
         for column in self.columns:
@@ -237,102 +275,582 @@ class Data:
             parts[0].update(struct.pack("<q", len(held)))
             parts[1].update(struct.pack(f"<{len(held)}q", *(i for i, _ in held)))
             parts[2].update(struct.pack(f"<{len(held)}d", *(x for _, x in held)))
-        stated = json.dumps([[n, p], list(self.names) if self.named else None], ensure_ascii=False).encode()
-        values = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest().encode()
+        return hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
+
+    def sha256(self, matrix=None, p=None):
+        """Section "The data's digest"; with `matrix`, a digest in place of this data's matrix, of p columns."""
+        n, names = len(self.y), list(self.names) if self.named and matrix is None else None
+        stated = json.dumps([[n, len(self.names) if p is None else p], names], ensure_ascii=False).encode()
         rest = [struct.pack(f"<{n}d", *self.y), struct.pack(f"<{n}d", *self.weights)]
         rest += [] if self.bags is None else [struct.pack(f"<{n}q", *self.bags)]
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in [stated, values, *rest])).hexdigest()
+        rest += [] if self.reading is None or matrix is not None else self.reading.digested()
+        parts = [stated, (matrix or self.matrix_sha256()).encode(), *rest]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def read_data(path, document):
-    """A text file and the .toml beside it; labels, the label column and the width are taken from the document."""
-    path = Path(path)
-    stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
-    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            text = stream.read()
-        beside = stem.with_suffix(".toml")
-        described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, EOFError) as error:
-        raise Declined(f"the data cannot be read: {error}") from None
-    kind = stem.suffix.lower()
-    if kind not in (".csv", ".tsv", ".svm", ".txt", ".svmlight", ".libsvm", ""):
-        raise Declined(f"a kind of data that I do not carry: {kind}")
-    try:
-        data = read_csv(text, document, described) if kind in (".csv", ".tsv") else read_svmlight(text, document)
-    except (ValueError, IndexError, KeyError, TypeError, csv.Error) as error:
-        raise Declined(f"data that I cannot read as plain text: {error}") from None
-    names = described.get("features", {}).get("names")
-    if names is None and not data.named and (path.parent / "names.txt").exists():
-        names = (path.parent / "names.txt").read_text("utf-8").splitlines()
-    if names and kind not in (".csv", ".tsv"):
-        need(len(names) == len(data.names), "the data's names are not as many as its columns")
-        data.names, data.named = names, names != data.names
-    data.asked = asked_of(described, data.names)
-    return data
+class Source:
+    """A text file and the .toml beside it, read once; `data` makes of it what a document states."""
 
-
-def sign_of(cell, labels):
-    """+1 or −1 of a label as the file has it, by what the document calls the two."""
-    for sign, name in ((1.0, labels["positive"]), (-1.0, labels["negative"])):
-        if str(name) == cell.strip():
-            return sign
+    def __init__(self, path):
+        path = Path(path)
+        stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
+        opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+        kind = stem.suffix.lower()
+        self.is_table = kind in (".csv", ".tsv")
+        if not self.is_table and kind not in (".svm", ".txt", ".svmlight", ".libsvm", ""):
+            raise Declined(f"a kind of data that I do not carry: {kind}")
         try:
-            if float(name) == float(cell):
-                return sign
-        except (TypeError, ValueError):
-            pass
-    raise Rejected(f"the data has a label {cell.strip()!r} that the document does not name")
+            with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+                text = stream.read()
+            beside = stem.with_suffix(".toml")
+            self.described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
+            names = path.parent / "names.txt"
+            self.names = names.read_text("utf-8").splitlines() if names.exists() else None
+            self.cells = cells_of(text) if self.is_table else None
+            self.lines = None if self.is_table else read_svmlight(text)
+        except (*BROKEN, tomllib.TOMLDecodeError, csv.Error, IndexError) as error:
+            raise Declined(f"the data cannot be read: {error}") from None
+        self.kept = {}
+
+    def labels(self, document):
+        """The labels of the samples, as `document` has them read."""
+        return self._raw(document).labels
+
+    def _raw(self, document):
+        read = reading_of(document)
+        read.pop("words")  # which words are listed depends on the selection, how the file is read does not
+        key = json.dumps([read, width_stated(document)], sort_keys=True)
+        if key not in self.kept:
+            self.kept[key] = self._table(read) if self.is_table else self._svmlight(document)
+        return self.kept[key]
+
+    def data(self, document, of=None):
+        """The data of a document: of its two labels, or of class `of` against the rest."""
+        known = self._raw(document)
+        if of is None:
+            y = signs(known.labels, document["labels"])
+        else:
+            y = [1.0 if label == of else -1.0 for label in known.labels]
+        made = Data(
+            known.names, known.columns, y, known.weights, known.named, known.bags, reading=known.reading, raw=True
+        )
+        made.asked = asked_of(self.described, made.names)
+        return made
+
+    def _table(self, read):
+        if read["rules"] == 1 and read["label"] is None:  # which says nothing there
+            read = read | {"label": self.described.get("data", {}).get("label")}
+        found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
+        weights, bags = found.weights(), found.bags()
+        return Data(
+            found.names, found.columns, None, weights or [1.0] * len(found.y), bags=bags, labels=found.y, reading=found
+        )
+
+    def _svmlight(self, document):
+        p = whole(width_stated(document), "n_features", 1)
+        labels, entries, bags = self.lines
+        if p * max(1, len(labels)) > MOST_NUMBERS:
+            raise Declined(f"too large: {len(labels)} samples of {p} features")
+        columns = [[0.0] * len(labels) for _ in range(p)]
+        for i, j, x in entries:
+            need(j < p, "the data has more columns than n_features")
+            columns[j][i] = x
+        own = [f"x{j + 1}" for j in range(p)]
+        names = self.described.get("features", {}).get("names") or self.names or own
+        need(len(names) == p, "the data's names are not as many as its columns")
+        return Data(names, columns, None, [1.0] * len(labels), named=names != own, bags=bags, labels=labels)
 
 
-def read_svmlight(text, document):
-    """Lines of a label, perhaps qid:bag, and index:value, indices from 1."""
-    p = whole(document.get("n_features"), "n_features", 1)
-    entries, y, bags = [], [], []
+def width_stated(document):
+    """How many columns the raw data has by a document: of functions of features `n_features` counts their columns."""
+    made = (document.get("atoms") or {}).get("made") or {}
+    return made.get("n_features") if "name" in made else document.get("n_features")
+
+
+def signs(labels, stated):
+    """y of the labels of a file, by what the document calls the two."""
+    need(isinstance(stated, dict) and set(stated) == {"negative", "positive"}, "labels are not two")
+    need(stated["negative"] != stated["positive"], "both labels have one name")
+    found = {}
+    for label in set(labels):
+        for side, sign in (("negative", -1.0), ("positive", 1.0)):
+            if is_label(label, stated[side]):
+                found[label] = sign
+        need(label in found, f"the data has a label {label!r} that the document does not name")
+    return [found[label] for label in labels]
+
+
+def is_label(label, name):
+    """Whether a label of a file, a number or a text, is what a document calls it."""
+    if isinstance(name, bool) or not isinstance(label, float):
+        return str(name) == label
+    try:
+        return float(name) == label
+    except (TypeError, ValueError):
+        return False
+
+
+def as_labels(cells):
+    """Labels as numbers if all of them are numbers, otherwise as stripped texts."""
+    cells = [cell.strip() for cell in cells]
+    return [float(cell) for cell in cells] if all(map(is_number, cells)) else cells
+
+
+def read_svmlight(text):
+    """Lines of a label, perhaps qid:bag, and index:value, indices from 1: (labels, entries (i, j, x), bags)."""
+    entries, labels, bags = [], [], []
     for line in text.splitlines():
         words = line.split("#")[0].split()
         if not words:
             continue
-        y.append(sign_of(words[0], document["labels"]))
+        labels.append(words[0])
         for word in words[1:]:
             index, value = word.split(":")
             if index == "qid":
                 bags.append(int(value))
             else:
-                entries.append((len(y) - 1, int(index) - 1, float(value)))
-    columns = [[0.0] * len(y) for _ in range(p)]
-    for i, j, x in entries:
-        columns[j][i] = x
-    return Data([f"x{j + 1}" for j in range(p)], columns, y, named=False, bags=bags or None)
+                entries.append((len(labels) - 1, int(index) - 1, float(value)))
+                need(entries[-1][1] >= 0 and math.isfinite(entries[-1][2]), "an entry of the data is none")
+    need(not bags or len(bags) == len(labels), "a sample has no bag")
+    return as_labels(labels), entries, bags or None
 
 
-def read_csv(text, document, described):
-    """A table with a header; a column of words becomes one of 0 and 1 for each word, in sorted order."""
-    lines = [line for line in text.splitlines(keepends=True) if line.strip() and not line.startswith("#")]
-    separator = max(",;\t|", key=lines[0].count)
-    table = list(csv.reader(lines, delimiter=separator))
-    header = [name.strip() for name in table[0]]
-    cells = dict(zip(header, zip(*table[1:], strict=True), strict=True))
+# --- Tables: sections "Rules" and "Raw tables" ---------------------------------------------------------------
+
+SEPARATORS = ",;\t|"
+MISSING = ("", "?", "na", "n/a", "nan", "null")
+B = "[ \u00a0\u202f'\u2019]"
+SYMBOL = r"(?:[$€£¥₹₽₩₺₴]|[A-Za-z]{1,3}\$|[A-Za-z]{2,4}\.?|CHF)"
+MONEY = re.compile(rf"([+-]?)\s*{SYMBOL}?\s*([+-]?)\s*((?:[\d.,\s]|{B})+?)\s*{SYMBOL}?", re.ASCII)
+DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
+LOOKS = ("date", "date d/m/y", "date m/d/y", "currency", "percent", "decimal comma", "currency decimal comma",
+         "percent decimal comma")  # fmt: skip
+TYPES = set(LOOKS)
+
+
+def is_number(cell):
+    """Whether Python's `float` reads a cell, and it has no underscore."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def is_missing(cell):
+    return cell.strip().lower() in MISSING
+
+
+def is_header(line, first):
+    """Whether a comment is the header of the line of numbers that follows."""
+    rows = []
+    for one in (line, first):
+        separator = max(SEPARATORS, key=one.count)
+        rows.append([is_float(cell) for cell in next(csv.reader([one], delimiter=separator))])
+    return len(rows[0]) == len(rows[1]) >= 2 and all(rows[1]) and not all(rows[0])
+
+
+def is_float(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def records(lines, separator):
+    """The records of a table, the header first, without empty lines and comments; a quote may hold line ends."""
+    header = {mark: lines[0].count(mark) for mark in SEPARATORS if mark in lines[0]}
+    fresh = True
+
+    def feed():
+        nonlocal fresh
+        for i, line in enumerate(lines):
+            comment = i and line.startswith("#") and all(line.count(mark) < k for mark, k in header.items())
+            if not (fresh and (comment or not line.strip(" \r\n"))):
+                fresh = False
+                yield line
+
+    reader = csv.reader(feed(), delimiter=separator, strict=True)
+    while (record := next(reader, None)) is not None:
+        yield record
+        fresh = True
+
+
+def width_of(lines, separator):
+    """Into how many cells a separator splits both of the first two records; 0 where they differ."""
+    try:
+        found = [len(record) for record, _ in zip(records(lines, separator), range(2), strict=False)]
+    except csv.Error:
+        return 0
+    return found[0] if len(found) == 2 and found[0] == found[1] else 0
+
+
+def cells_of(text):
+    """The cells of a table by the name of their column, in the order of the columns."""
+    lines = list(io.StringIO(text, newline=""))
+    place = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    need(place is not None, "the data has no lines")
+    above = [line[1:].strip() for line in lines[:place] if line.startswith("#")]
+    lines = lines[place:]
+    if above and is_header(above[-1], lines[0].strip("\r\n")):
+        lines.insert(0, above[-1] + "\n")
+    separator = max(SEPARATORS, key=lambda mark: width_of(lines, mark))
+    separator = separator if width_of(lines, separator) >= 2 else ","
+    header, *table = records(lines, separator)
+    header = [name.strip() for name in header]
+    need(table and all(len(row) == len(header) for row in table), "a record of the data has another number of cells")
+    need(len(set(header)) == len(header) and all(header[1:]), "two columns have one name, or one has none")
+    cells = dict(zip(header, (list(column) for column in zip(*table, strict=True)), strict=True))
     if header[0] in ("", "Unnamed: 0"):
-        del cells[header[0]]
-    label = (document.get("read") or {}).get("label") or described.get("data", {}).get("label") or "label"
-    y = [sign_of(cell, document["labels"]) for cell in cells.pop(label)]
-    weights = [float(cell) for cell in cells.pop("sample_weight")] if "sample_weight" in cells else None
-    bags = [int(cell) for cell in cells.pop("bag")] if "bag" in cells else None
-    names, columns = [], []
-    for name in (document.get("read") or {}).get("left_out", []):
-        del cells[name]
-    for name, column in cells.items():
+        numbers = [cell.strip() for cell in cells[header[0]]]
+        counted = len(set(numbers)) == len(numbers) and all(cell.isascii() and cell.isdigit() for cell in numbers)
+        need(counted or header[0], "the first column has no name")
+        if counted:
+            del cells[header[0]]
+    return cells
+
+
+def rules_of(document):
+    """The version of the rules that a document names; 1 if it names none."""
+    rules = document.get("rules", 1)
+    need(type(rules) is int and rules in (1, 2), f"rules {rules!r}, which I do not know")
+    return rules
+
+
+def reading_of(document):
+    """What a document says in `read`, its fields looked at; `left_out` is None where it is missing or null."""
+    rules, read = rules_of(document), document.get("read")
+    given = {
+        "label": None,
+        "words": {},
+        "left_out": None,
+        "kept": [],
+        "recipe": None,
+        "rules": rules,
+    }
+    if read is None:
+        return given
+    fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
+    need(isinstance(read, dict) and set(read) <= fields | {"recipe"}, "read has unknown fields")
+    need({"label", "words"} <= set(read) and (rules == 1 or fields <= set(read)), "a field of read is missing")
+    given |= read
+    need(given["label"] is None or isinstance(given["label"], str), "read.label is no name")
+    need(isinstance(given["words"], dict), "read.words is no mapping")
+    need(rules == 1 or given["left_out"] is not None, "read.left_out is missing")
+    for key in ("left_out", "kept"):
+        need(given[key] is None or are_names(given[key]), f"read.{key} is no list of names, each once")
+    if "recipe" in read:
+        check_recipe(read["recipe"])
+    return given
+
+
+def are_names(value):
+    """Whether a value of the JSON is a list of different texts."""
+    return isinstance(value, list) and all(isinstance(s, str) for s in value) and len(set(value)) == len(value)
+
+
+def check_recipe(recipe):
+    """The form of `read.recipe`."""
+    fields = {"drop", "use", "impute", "types", "filled", "missing"}
+    need(isinstance(recipe, dict) and set(recipe) == fields, "read.recipe has other fields")
+    need(are_names(recipe["drop"]) and (recipe["use"] is None or are_names(recipe["use"])), "a recipe names no columns")
+    for key in ("impute", "types", "filled", "missing"):
+        need(isinstance(recipe[key], dict), f"read.recipe.{key} is no mapping")
+    need(all(how in ("median", "most frequent", "level") for how in recipe["impute"].values()), "an unknown impute")
+    need(all(isinstance(kind, str) and kind in TYPES for kind in recipe["types"].values()), "an unknown type")
+
+
+class Reading:
+    """A table as columns, by the rules and the recipe that a document names.
+
+    `names` and `columns` are the features, `y` the labels. `words` are the words of every column of words that stays,
+    `rule` what the rule leaves out, `left_out` what is left out by it, `dropped` what options leave out, and `kept`
+    what stays although the rule would leave it out; `gaps` are the rows of missing cells by column.
+    """
+
+    def __init__(self, cells, read, listed):
+        self.read, self.cells = read, cells
+        self.recipe = read["recipe"] or {
+            "drop": [],
+            "use": None,
+            "impute": {},
+            "types": {},
+            "filled": {},
+            "missing": {},
+        }
+        self.label = "label" if read["label"] is None else read["label"]
+        need(self.label in cells, f"the data has no column of labels {self.label!r}")
+        self.roles = {self.label} | ({"bag", "sample_weight"} & set(cells))
+        self._check_names()
+        drop, use = self.recipe["drop"], self.recipe["use"]
+        self.dropped = [s for s in cells if s not in self.roles and (s in drop or (use is not None and s not in use))]
+        for name in self.roles:
+            need(not any(map(is_missing, cells[name])), f"column {name!r} has a missing cell")
+        self.y = as_labels(cells[self.label])
+        need(all(math.isfinite(v) for v in self.y if isinstance(v, float)), "a label is not finite")
+        self.found = {s: self._column(s) for s in cells if s not in self.roles and s not in self.dropped}
+        self._leave_out(listed)
+        self._make()
+
+    def _check_names(self):
+        recipe, roles = self.recipe, self.roles
+        named = [*recipe["drop"], *recipe["types"], *(name for name in recipe["impute"] if name != "*")]
+        need(not roles & set(named), "a recipe names a column that has a role")
+        unknown = [name for name in [*named, *(recipe["use"] or [])] if name not in self.cells]
+        need(not unknown, f"a recipe names {unknown[:3]}, which the data does not have")
+
+    def _column(self, name):
+        """(values, rows of missing cells, what they are filled with): numbers or texts, filled."""
+        cells = [cell.strip() for cell in self.cells[name]]
+        gaps = [i for i, cell in enumerate(cells) if is_missing(cell)]
+        how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
+        need(how is not None or not gaps, f"column {name!r} has a missing cell, and nothing to fill it with")
+        absent = set(gaps)
+        held = values_of(
+            name, [cell for i, cell in enumerate(cells) if i not in absent], self.recipe["types"].get(name)
+        )
+        need(held, f"column {name!r} has no values")
+        fill = None if how is None else filling(held, how)
+        rest = iter(held)
+        return [fill if i in absent else next(rest) for i in range(len(cells))], gaps, fill
+
+    def _leave_out(self, listed):
+        """Which columns of words are left out, held against what `read` says."""
+        read, use = self.read, self.recipe["use"] or []
+        texts = {name: column for name, (column, _, _) in self.found.items() if isinstance(column[0], str)}
+        self.rule = [name for name, column in texts.items() if tells_rows_apart(column)]
+        own = [name for name in self.rule if name not in use]
+        if read["rules"] == 1:
+            own = [name for name in own if name not in listed]
+        stated = own if read["left_out"] is None else read["left_out"]
+        need(set(stated) <= set(texts), f"read.left_out has {sorted(set(stated) - set(texts))[:3]}: no column of words")
+        need(set(stated) <= set(own), f"{sorted(set(stated) - set(own))[:3]} is left out, which the rule keeps")
+        need(stated == [name for name in texts if name in stated], "read.left_out is not in the order of the file")
+        need(set(read["kept"]) <= set(texts), "read.kept has what is no column of words")
+        if read["rules"] > 1:
+            own = [name for name in own if name not in read["kept"]]
+            need(stated == own, f"the columns of words that are left out are {own}, not {stated}")
+        self.left_out = stated
+        self.kept = [name for name in self.rule if name not in stated]
+        self.words = {name: sorted(set(column)) for name, column in texts.items() if name not in stated}
+
+    def _make(self):
+        """Names and columns of the features; what missing cells were filled with is compared."""
+        self.names, self.columns, filled, self.gaps = [], [], {}, {}
+        for name, (column, gaps, fill) in self.found.items():
+            if name in self.left_out:
+                continue
+            if fill is not None:
+                filled[name] = fill
+            if gaps:
+                self.gaps[name] = gaps
+            for word in self.words.get(name, []):
+                self.names.append(f"{name}={word}")
+                self.columns.append([float(one == word) for one in column])
+            if name not in self.words:
+                self.names.append(name)
+                self.columns.append(column)
+                if gaps and self.recipe["impute"].get(name, self.recipe["impute"].get("*")) == "level":
+                    absent = set(gaps)
+                    self.names.append(f"{name}=missing")
+                    self.columns.append([float(i in absent) for i in range(len(column))])
+        need(same(self.recipe["filled"], filled), "read.recipe.filled is not what missing cells are filled with")
+        counts = {name: len(gaps) for name, gaps in self.gaps.items()}
+        need(same(self.recipe["missing"], counts), "read.recipe.missing is not how many cells are missing")
+
+    def digested(self):
+        """What a recipe adds to the data's digest."""
+        recipe = {key: self.recipe[key] for key in ("drop", "use", "impute", "types")}
+        if not (recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None):
+            return []
+        counts = [[name, len(gaps)] for name, gaps in self.gaps.items()]
+        said = json.dumps([recipe, counts], sort_keys=True).encode("ascii")
+        return [said, *(struct.pack(f"<{len(gaps)}q", *gaps) for gaps in self.gaps.values())]
+
+    def weights(self):
+        if "sample_weight" not in self.roles:
+            return None
+        need(all(is_number(cell.strip()) for cell in self.cells["sample_weight"]), "a sample weight is no number")
+        values = [float(cell) for cell in self.cells["sample_weight"]]
+        need(all(0 < v < math.inf for v in values), "a sample weight is not above 0")
+        return values
+
+    def bags(self):
+        """Their numbers if all are whole, otherwise their positions among the different ones."""
+        if "bag" not in self.roles:
+            return None
+        values = as_labels(self.cells["bag"])
+        if all(isinstance(v, float) and v.is_integer() and abs(v) < 2**53 for v in values):
+            return [int(v) for v in values]
+        place = {v: k for k, v in enumerate(sorted(set(values)))}
+        return [place[v] for v in values]
+
+    def used(self, names):
+        """The words of the columns of words that names of features, words or columns refer to."""
+        names = set(names)
+        return {
+            column: words
+            for column, words in self.words.items()
+            if column in names or any(f"{column}={word}" in names for word in words)
+        }
+
+    def refilled(self, rows):
+        """Columns by name in which missing cells of some rows are filled with what the other rows say."""
+        made = {}
+        for name, gaps in self.gaps.items():
+            column, absent = self.found[name][0], set(gaps)
+            how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
+            held = [v for i, v in enumerate(column) if i not in absent and i not in rows]
+            if not held:
+                raise Declined(f"column {name!r} has no value outside a fold")
+            fill = filling(held, how)
+            column = [fill if i in absent and i in rows else v for i, v in enumerate(column)]
+            for word in self.words.get(name, []):
+                made[f"{name}={word}"] = [float(one == word) for one in column]
+            if name not in self.words:
+                made[name] = column
+        return made
+
+    def notes(self):
+        """What a verdict says about the columns."""
+        lines = []
+        for what, names in (
+            ("left out by the rule for columns of words", self.left_out),
+            ("left out by options", self.dropped),
+            ("kept by options, although the rule would leave it out", self.kept),
+        ):
+            lines += [f"{what}: {', '.join(map(repr, names))}"] if names else []
+        return lines
+
+
+def same(stated, found):
+    """Whether a mapping of the JSON has exactly these numbers and texts."""
+    return set(stated) == set(found) and all(
+        stated[name] == value
+        and not isinstance(stated[name], bool)
+        and isinstance(stated[name], str) == isinstance(value, str)
+        for name, value in found.items()
+    )
+
+
+def values_of(name, cells, kind):
+    """The cells of a column that are not missing, as numbers or as texts."""
+    if kind is not None:
+        values = [typed(cell, kind) for cell in cells]
+        need(None not in values, f"column {name!r} has a cell that is no {kind}")
+        return values
+    numbers = [is_number(cell) for cell in cells]
+    if not all(numbers) and any("," in cell for cell in cells):
+        marked = [cell for cell in cells if "," in cell]
+        thousands = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", cell, re.ASCII) for cell in marked)
+        rest = all(is_it for is_it, cell in zip(numbers, cells, strict=True) if "," not in cell)
+        need(not (thousands and rest), f"column {name!r} has commas between thousands")
+        if all(re.fullmatch(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", cell, re.ASCII) for cell in cells):
+            cells, numbers = [cell.replace(",", ".") for cell in cells], [True] * len(cells)
+    if not all(numbers):
+        need(not any(numbers), f"column {name!r} has numbers and words")
+        return cells
+    values = [float(cell) for cell in cells]
+    need(all(map(math.isfinite, values)), f"column {name!r} has a number that is not finite")
+    return values
+
+
+def filling(held, how):
+    """What fills the missing cells of a column."""
+    if isinstance(held[0], str) and how == "level":
+        return "missing"
+    if how == "most frequent" or isinstance(held[0], str):
+        times = Counter(held)
+        return min(value for value, k in times.items() if k == max(times.values()))
+    held, k = sorted(held), len(held) // 2
+    return held[k] if len(held) % 2 else (held[k - 1] + held[k]) / 2
+
+
+def tells_rows_apart(words):
+    """Section "Columns of words that are left out"."""
+    different, n = sorted(set(words)), len(words)
+    d = len(different)
+    if d <= 20:
+        return False
+    return n < 2 * d or (d > 50 and n < 5 * d) or looks_typed(different[:200])
+
+
+def looks_typed(words):
+    percent = sum(word.endswith("%") for word in words)
+    pattern = re.compile("[$€£¥₹₽₩₺₴%]|\\d[ \u00a0]?[A-Z]{3}$|^[A-Z]{3}[ \u00a0]?\\d")
+    marked = sum(pattern.search(word) is not None for word in words)
+    for kind in LOOKS:
+        if ("percent" in kind and not percent) or ("currency" in kind and percent == marked):
+            continue
+        if sum(typed(word, kind) is not None for word in words) >= 0.9 * len(words):
+            return True
+    return False
+
+
+def typed(cell, kind):
+    """What a cell means under a type, None if it does not read it."""
+    if kind.startswith("date"):
+        return date_of(cell, kind)
+    comma = kind.endswith("decimal comma")
+    if kind.startswith("currency"):
+        sign = 1.0
+        if cell.startswith("(") and cell.endswith(")"):
+            cell, sign = cell[1:-1].strip(), -1.0
+        found = MONEY.fullmatch(cell)
+        if found is None or (found[1] and found[2]):
+            return None
+        value = plain(found[3].strip(), comma)
+        return None if value is None else sign * (-value if "-" in (found[1], found[2]) else value)
+    if kind.startswith("percent"):
+        cell = cell.removesuffix("%").strip()
+    sign, cell = (cell[0], cell[1:].lstrip()) if cell[:1] in ("+", "-") else ("", cell)
+    value = plain(cell, comma)
+    return -value if value is not None and sign == "-" else value
+
+
+def plain(text, comma):
+    """Digits, with thousands apart or not, and a point or a comma before the fraction."""
+    mark, point = (r"\.", ",") if comma else (",", r"\.")
+    found = re.fullmatch(rf"(\d{{1,3}}((?:{mark}|{B})\d{{3}})+|\d+)?({point}\d*)?", text, re.ASCII)
+    if found is None or not re.search(r"\d", text, re.ASCII):
+        return None
+    front = re.sub(r"\D", "", found[1] or "", flags=re.ASCII)
+    return float(f"{front or 0}.{(found[3] or '.')[1:] or 0}")
+
+
+def date_of(cell, kind):
+    """Days since 1970-01-01."""
+    found = DATE.fullmatch(cell)
+    if found is None:
+        if kind != "date" or len(cell) < 8:
+            return None
         try:
-            columns.append([float(cell) for cell in column])
-            names.append(name)
+            moment = datetime.datetime.fromisoformat(cell)
         except ValueError:
-            words = [cell.strip() for cell in column]
-            for word in sorted(set(words)):
-                columns.append([float(one == word) for one in words])
-                names.append(f"{name}={word}")
-    return Data(names, columns, y, weights, bags=bags)
+            return None
+        offset = moment.utcoffset()
+        passed = moment.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)
+        passed -= offset or datetime.timedelta(0)
+        return float(Fraction(passed // datetime.timedelta(microseconds=1), 10**6)) / 86400
+    a, mark, b, c = found.groups()
+    if kind == "date":
+        if len(a) == 4 and len(c) <= 2:
+            year, month, day = a, b, c
+        elif len(c) == 4 and len(a) <= 2 and mark == ".":
+            day, month, year = a, b, c
+        else:
+            return None
+    elif len(a) == 4 and len(c) <= 2:
+        year, month, day = a, b, c
+    elif len(c) == 4 and len(a) <= 2:
+        (day, month), year = (a, b) if kind == "date d/m/y" else (b, a), c
+    else:
+        return None
+    try:
+        return float((datetime.date(int(year), int(month), int(day)) - datetime.date(1970, 1, 1)).days)
+    except ValueError:
+        return None
 
 
 def asked_of(described, names):
@@ -364,19 +882,26 @@ def names_in(text):
     return set(text.split())
 
 
+ARRAYS = names_in(
+    "version column_shift column_scale column_center feature children dual multiplier whole multipliers dual_q "
+    "dual_start dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
+)
+"""All arrays of a sidecar that the page names."""
 NEEDED = names_in(
+    "schema "
     "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
     "certificate"
 )
 FIELDS = NEEDED | names_in(
-    "schema stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
+    "stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
     "near_optimal atoms read command settings calibration rules"
 )
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
 """C times a weight, and numbers of rows, are from its reciprocal to this."""
-CARRIED_ELSEWHERE = {"measure", "beta", "k", "constant", "regulariser"}
+OF_MEASURES = {"measure", "beta", "k", "constant"}
+CARRIED_ELSEWHERE = {"regulariser"}
 """Parameters of problems that this checker declines."""
 
 
@@ -400,9 +925,12 @@ class Statement:
     """The problem that the JSON states, over the data: sections "What is proven" and "The JSON"."""
 
     def __init__(self, document, arrays, data):
-        self.document, self.data = document, data
+        self.document, self.made = document, made_of(document, data)
+        self.data = self.made.data if self.made else data
         params = document["params"]
-        need(set(params) <= PARAMS | CARRIED_ELSEWHERE, f"unknown parameters {sorted(set(params) - PARAMS)}")
+        known = PARAMS | CARRIED_ELSEWHERE | (OF_MEASURES if params.get("loss") == "structural" else set())
+        need(set(params) <= known, f"unknown parameters {sorted(set(params) - known)}")
+        self.rules = rules_of(document)
         self.loss, self.bias = params["loss"], params.get("bias")
         need(isinstance(self.bias, bool), "bias is neither true nor false")
         need({"M", "C", "lambda", "gap"} <= set(params), "a parameter is missing")
@@ -419,7 +947,9 @@ class Statement:
         self.c = [Fraction(c) for c in products]  # fl(C · fl(class weight · weight))
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
-        need(whole(document["n_features"], "n_features") == len(data.names), "n_features is not the width of the data")
+        data = self.data
+        width = self.made.width if self.made else len(data.names)
+        need(whole(document["n_features"], "n_features") == width, "n_features is not the width of the data")
         need(len(set(data.names)) == len(data.names), "two features have one name")
         self.place = {name: j for j, name in enumerate(data.names)}
         self._atoms(document.get("atoms"))
@@ -427,6 +957,7 @@ class Statement:
         self._selection(params)
         self._rows()
         self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
+        self.measure = Measure(self, params) if self.loss == "structural" else None
 
     def _weights(self, by_class):
         """The weights of the samples, times those of their classes."""
@@ -444,6 +975,8 @@ class Statement:
         atoms = atoms or {}
         need(set(atoms) <= {"names", "columns", "scale", "made"}, "atoms has an unknown field")
         names, columns, scale = (atoms.get(key) for key in ("names", "columns", "scale"))
+        if self.made:
+            names, columns = self.made.names, [[self.data.names[i] for i in group] for group in self.made.groups]
         self.names = list(self.data.names) if names is None else names
         need(isinstance(self.names, list) and all(isinstance(s, str) for s in self.names), "atoms.names are no names")
         need(len(set(self.names)) == len(self.names), "two atoms have one name")
@@ -467,9 +1000,14 @@ class Statement:
 
     def _scaling(self, arrays):
         """Shift and scale of every column, checked against the columns, and the scaled columns as integers."""
-        kind = self.document["scaling"].get("kind")
+        of_products = isinstance(self.made, Products)  # whose scaling is that of the raw data
+        kind = "none" if of_products else self.document["scaling"].get("kind")
         need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
+        need(not self.made or kind == "none", "functions of features are scaled")
         p = len(self.data.names)
+        if self.rules > 1:
+            none = "column_center" not in arrays and "center" not in self.document["scaling"]
+            need(none, f"a center, which rules {self.rules} do not have")
         centred = "column_center" in arrays and kind == "standard"
         if kind == "none":
             shift, scale, center = [0.0] * p, [1.0] * p, [0.0] * p
@@ -480,7 +1018,7 @@ class Statement:
             center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
         self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
-            stated = self.document["scaling"].get(what) or {}
+            stated = {} if of_products else self.document["scaling"].get(what) or {}
             need(isinstance(stated, dict), f"scaling.{what} is no mapping")
             for name, value in stated.items():
                 need(name in self.place, f"scaling.{what} names {name!r}, which is no feature")
@@ -656,6 +1194,585 @@ def as_integers(column):
     return [(i, m << (e - d.bit_length() + 1)) for i, m, d in pairs], e
 
 
+# --- Columns that are made: sections "Functions of features" and "Products of features" ----------------------
+
+
+def made_of(document, raw):
+    """The columns that a document makes of the raw data, None where it selects the raw columns themselves."""
+    atoms = document.get("atoms")
+    made = atoms.get("made") if isinstance(atoms, dict) else None
+    if made is None:
+        return None
+    need(isinstance(made, dict), "atoms.made is no mapping")
+    need(len(set(raw.names)) == len(raw.names), "two features have one name")
+    return Functions(document, raw, atoms, made) if "name" in made else Products(document, raw, atoms, made)
+
+
+def scaled_raw(raw, kind, stated):
+    """Columns of raw data as they are scaled, how far each entry may be off, and (shift, scale) of each column.
+
+    `stated` has (shift, scale, center) of some by name.
+
+    The others are computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
+    """
+    need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
+    columns, off, scaling, n = [], [], [], len(raw.y)
+    for name, column in zip(raw.names, raw.columns, strict=True):
+        shift, scale = scaling_of(column, kind)
+        center, u = 0.0, Fraction(1, 2**53)
+        if name in stated:
+            own, (shift, scale, center) = (Fraction(shift), Fraction(scale)), stated[name]
+            flat = kind == "none" or own == (0, 1)
+            room = 0 if flat else (n + 8) * u * own[1]
+            near_shift = abs(Fraction(shift) - own[0]) <= room + (0 if flat else 2 * u * abs(own[0]))
+            near_scale = abs(Fraction(scale) - own[1]) <= room + (0 if flat else (2 * u * own[0]) ** 2 / own[1])
+            need(near_shift and near_scale and scale > 0, f"shift or scale of {name!r} is another")
+        if center:
+            column = [x / scale - center for x in column]
+        elif kind != "none":
+            column = [(x - shift) / scale for x in column]
+        columns.append(column)
+        scaling.append((shift, scale))
+        exact = kind == "none" or name in stated or (shift, scale) == (0.0, 1.0)
+        size = 0 if exact else (n + 8) * 2 * u + 4 * u * abs(Fraction(shift) / Fraction(scale))
+        off.append(None if exact else [size * (1 + abs(Fraction(x))) for x in column])
+    return columns, off, scaling
+
+
+def scaling_of(column, kind):
+    """The doubles nearest to mean and deviation, or to 0 and norm; 0 and 1 of a column that stays as it is."""
+    if kind == "none" or (len(set(column)) == 1 if kind == "standard" else not any(column)):
+        return 0.0, 1.0
+    exact, n = [Fraction(x) for x in column], len(column)
+    if kind == "unit":
+        return 0.0, root(sum(x * x for x in exact))
+    mean = sum(exact) / n
+    return float(mean), root(sum((x - mean) ** 2 for x in exact) / n)
+
+
+def root(value):
+    """The double nearest to the square root of a fraction (to a few more bits)."""
+    value = Fraction(value)
+    shift = max(0, 240 - value.numerator.bit_length() + value.denominator.bit_length()) // 2 * 2
+    return float(Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2)))
+
+
+def dotted(signed, entries):
+    """Σ |v_i| η_i in units of the grid of v."""
+    return sum(abs(v) * e for v, e in zip(signed, entries, strict=True))
+
+
+class Functions:
+    """Functions of features: every feature is an atom whose columns are φ of its scaled values."""
+
+    def __init__(self, document, raw, atoms, made):
+        fields = {"name", "options", "data_sha256", "n_features", "scaling", "features"}
+        need(set(made) == fields, "atoms.made has other fields")
+        need(atoms.get("names") is None and atoms.get("columns") is None, "functions of features have names or columns")
+        need(made["data_sha256"] == raw.sha256(), "the raw data is other data (data_sha256), or read in another way")
+        need(whole(made["n_features"], "made.n_features") == len(raw.names), "made.n_features is another")
+        need(isinstance(made["features"], dict) and set(made["features"]) <= set(raw.names), "made.features")
+        self.made, self.raw, self.names, self.width = made, raw, raw.names, None
+        self.features, stated = made["features"], {}
+        for name, one in self.features.items():
+            need(isinstance(one, dict), "a feature of made is no mapping")
+            need(
+                {"column", "shift", "scale", "map"} <= set(one) <= {"column", "shift", "scale", "map", "center"}, "made"
+            )
+            need(type(one["column"]) is int and raw.names.index(name) == one["column"], f"{name!r} is another column")
+            need("center" not in one or rules_of(document) == 1, "a center, which these rules do not have")
+            stated[name] = tuple(float(number(one.get(key, 0.0), key)) for key in ("shift", "scale", "center"))
+        columns, off, _ = scaled_raw(raw, made["scaling"], stated)
+        self.map = mapping_of(made, columns, raw.weights)
+        self.parts = []
+        for name, column, moved_by in zip(raw.names, columns, off, strict=True):
+            part = self.map.part(column, moved_by)
+            self.parts.append(part)
+            if name in self.features:
+                part.compare(self.features[name]["map"], name)
+        self._data(raw)
+
+    def _data(self, raw):
+        """The made columns as data, and which of them are whose."""
+        names, columns, self.groups = [], [], []
+        for name, part in zip(raw.names, self.parts, strict=True):
+            self.groups.append(list(range(len(columns), len(columns) + len(part.columns))))
+            names += [f"{name}[{k}]" for k in range(len(part.columns))]
+            columns += part.columns
+        self.width = len(columns)
+        if self.width * len(raw.y) > MOST_NUMBERS:
+            raise Declined("too large: the columns of the functions")
+        self.data = Data(names, columns, raw.y, raw.weights, False, raw.bags, raw.asked, raw.labels, raw.label,
+                         raw.reading, raw.raw)  # fmt: skip
+
+    def sha256(self):
+        """The digest that the document has of its data."""
+        said = {key: value for key, value in self.made.items() if key != "features"}
+        matrix = hashlib.sha256(json.dumps(said, sort_keys=True).encode("ascii")).hexdigest()
+        return self.raw.sha256(matrix, self.width)
+
+    def used(self, chosen):
+        """Columns by name that the selected atoms use, after `made.features` was found to be of these atoms."""
+        need({self.names[j] for j in chosen} == set(self.features), "made.features are not those that are selected")
+        return {self.data.names[i]: i for j in chosen for i in self.groups[j]}
+
+    def terms(self, stated, signed, q):
+        """½ λ² v'Kv of every feature, lowered by how far it may be off."""
+        unit = Fraction(2) ** -q
+        found = []
+        for part, group, lam2 in zip(self.parts, self.groups, stated.lam2, strict=True):
+            total = part.score(signed, [stated.integers[i] for i in group]) * unit * unit
+            if part.eps:
+                total -= 3 * part.eps * (sum(abs(v) * s for v, s in zip(signed, part.norms, strict=True)) * unit) ** 2
+            found.append(lam2 * max(total, Fraction(0)) / 2)
+        return found
+
+
+class Part:
+    """The columns of one feature. `made` is what `map` must say; `eps` and `norms`: how far they may be off."""
+
+    def __init__(self, columns, made, eps=0, off=None, mean_off=0):
+        self.columns, self.made, self.eps, self.off, self.mean_off = columns, made, eps, off, mean_off
+        squares = ([x * x for x in row] for row in zip(*columns, strict=True)) if eps else []
+        self.norms = [Fraction(math.sqrt(math.fsum(row))) for row in squares]
+        self.knots_off = Fraction(0)
+
+    def compare(self, stated, name):
+        need(isinstance(stated, dict) and set(stated) == set(self.made), f"the map of {name!r} has other fields")
+        for key, value in self.made.items():
+            said = stated[key] if isinstance(stated[key], list) else [stated[key]]
+            own = value if isinstance(value, list) else [value]
+            need(
+                isinstance(stated[key], list) == isinstance(value, list) and len(said) == len(own), f"{key} of {name!r}"
+            )
+            for a, b in zip(said, own, strict=True):
+                room = (
+                    Fraction(1, 10**12)
+                    if key == "means"
+                    else self.knots_off * abs(Fraction(b))
+                    if key == "knots"
+                    else 0
+                )
+                need(abs(number(a, key) - Fraction(b)) <= room, f"{key} of {name!r} is another")
+
+    def score(self, signed, integers):
+        """v'Kv in units of the grid of v, squared."""
+        total, sum_v = Fraction(0), abs(sum(signed))
+        for k, (entries, e) in enumerate(integers):
+            omega = abs(Fraction(sum(signed[i] * x for i, x in entries), 1 << e))
+            omega -= self.mean_off * sum_v + (dotted(signed, self.off[k]) if self.off else 0)
+            total += max(omega, Fraction(0)) ** 2
+        return total
+
+
+class Minima(Part):
+    """Of additive-hik: v'Kv by the kernel min(z, z') itself."""
+
+    def __init__(self, columns, made, values, eps, moved_by):
+        super().__init__(columns, made)
+        self.eps, self.norms, self.moved_by = eps, [Fraction(math.sqrt(z)) for z in values], moved_by
+        self.knots_off, self.values = Fraction(eps), values
+        self.order = sorted(range(len(values)), key=lambda i: -values[i])
+
+    def score(self, signed, _):
+        total, above, least = Fraction(0), 0, None
+        for place, i in enumerate(self.order):
+            above += signed[i]
+            after = self.order[place + 1] if place + 1 < len(self.order) else None
+            least = self.values[after] if after is not None else 0.0
+            if self.values[i] > least:
+                total += (Fraction(self.values[i]) - Fraction(least)) * above * above
+        if self.moved_by is not None:
+            total -= 2 * max(self.moved_by) * sum(map(abs, signed)) ** 2
+        return total
+
+
+def mapping_of(made, columns, weights):
+    """The function that is meant, after its options were looked at."""
+    options, name = made["options"], made["name"]
+    need(isinstance(options, dict), "options are no mapping")
+    if name == "additive-hik":
+        return Intersection(options, columns)
+    if name in ("additive-chi2", "additive-intersection", "additive-jensen-shannon"):
+        return Homogeneous(name, options, columns)
+    if name == "additive-gaussian":
+        return Gaussian(options)
+    need(name == "splines", f"functions {name!r}, which I do not know")
+    return Splines(options, weights)
+
+
+def need_options(options, required, optional=()):
+    need(set(required) <= set(options) <= set(required) | set(optional), "the options of the functions are others")
+
+
+def counted(column, shift, all_columns, absolute=False):
+    """Values from 0 on, and the least one."""
+    if shift:
+        least = min(column)
+        return [x - least for x in column], least
+    need(absolute or all(x >= 0 for one in all_columns for x in one), "a value is negative")
+    return column, 0.0
+
+
+class Intersection:
+    """additive-hik."""
+
+    def __init__(self, options, columns):
+        need_options(options, ("levels", "shift"), ("beta", "absolute"))
+        self.levels, self.shift, self.absolute = options["levels"], options["shift"], options.get("absolute", False)
+        need(isinstance(self.shift, bool) and isinstance(self.absolute, bool), "an option is neither true nor false")
+        need(not (self.shift and self.absolute), "shift with absolute")
+        need(self.levels is None or whole(self.levels, "levels", 1) <= 1 << 20, "levels are too many")
+        self.beta, self.all = float(number(options.get("beta", 1.0), "beta")), columns
+        need(0 < self.beta <= 64, "beta is not above 0 and at most 64")
+
+    def part(self, column, moved_by):
+        if moved_by is not None and (self.beta != 1 or self.levels is not None):
+            raise Declined("additive-hik of scaled data, with beta or levels")
+        z, least = counted(column, self.shift, self.all, self.absolute)
+        z = [abs(x) for x in z] if self.absolute else z
+        z = [x**self.beta for x in z] if self.beta != 1 else z
+        top = max(z)
+        if self.levels is not None and top > 0:
+            z = [float(round(min(x / top, 1.0) * self.levels)) / self.levels * top for x in z]
+        knots = sorted({x for x in z if x > 0}) or [1.0]
+        if len(knots) * len(z) > MOST_NUMBERS:
+            raise Declined("too large: the columns of additive-hik")
+        columns = [[0.0] * len(z) for _ in knots]
+        for i, x in enumerate(z):
+            for k, value in chords(x, [0.0, *knots]):
+                columns[k][i] = value
+        eps = Fraction(1, 10**14) if self.beta != 1 else 0
+        return Minima(columns, {"least": least, "knots": knots}, z, eps, moved_by)
+
+
+def chords(z, u):
+    """The entries (k, φ_k(z)) of additive-hik that are not 0."""
+    if z == 0:
+        return
+    yield 0, z / math.sqrt(u[-1])
+    low, high = 0, len(u) - 1
+    while high - low > 1 and u[low] < z < u[high]:
+        middle = (low + high) // 2
+        a, p, r = u[low], u[middle], u[high]
+        share = (z - a) / (p - a) if z <= p else (r - z) / (r - p)
+        yield middle, share * math.sqrt((p - a) * ((r - p) / (r - a)))
+        low, high = (low, middle) if z <= p else (middle, high)
+
+
+class Homogeneous:
+    """Kernels of counts, by waves of the logarithm."""
+
+    def __init__(self, name, options, columns):
+        need_options(options, ("steps", "interval", "shift"))
+        self.name, self.all, self.shift = name, columns, options["shift"]
+        need(isinstance(self.shift, bool) and whole(options["steps"], "steps", 1) <= 50, "steps are too many")
+        L = float(number(options["interval"], "interval"))
+        need(L > 0, "the interval is not above 0")
+        self.waves = [k * L for k in range(options["steps"])]
+        self.heights = [math.sqrt(L * self.kappa(f) * (2 if f > 0 else 1)) for f in self.waves]
+
+    def kappa(self, f):
+        if self.name == "additive-intersection":
+            return (2 / math.pi) / (1 + 4 * f * f)
+        if math.pi * f > 700:
+            raise Declined("waves that are too short")
+        if self.name == "additive-chi2":
+            return 1 / math.cosh(math.pi * f)
+        return (2 / math.log(4)) / (math.cosh(math.pi * f) * (1 + 4 * f * f))
+
+    def part(self, column, moved_by):
+        if moved_by is not None:
+            raise Declined("homogeneous kernels of scaled data")
+        z, least = counted(column, self.shift, self.all)
+        logs = [math.log(x) if x > 0 else 0.0 for x in z]
+        columns = [[math.sqrt(x) * self.heights[0] for x in z]]
+        for f, a in zip(self.waves[1:], self.heights[1:], strict=True):
+            columns.append([math.sqrt(x) * a * math.cos(f * y) for x, y in zip(z, logs, strict=True)])
+            columns.append([math.sqrt(x) * a * math.sin(f * y) for x, y in zip(z, logs, strict=True)])
+        theta = max(self.waves) * max(map(abs, logs))
+        return Part(columns, {"least": least}, Fraction(1 + theta) / 2**48)
+
+
+class Gaussian:
+    """additive-gaussian, by the nodes of Gauss and Hermite."""
+
+    def __init__(self, options):
+        need_options(options, ("pairs", "width", "seed"))
+        if options["seed"] is not None:
+            raise Declined("additive-gaussian with a seed, whose waves NumPy draws")
+        pairs, width = whole(options["pairs"], "pairs", 1), float(number(options["width"], "width"))
+        need(pairs <= 50 and width > 0, "pairs are too many, or the width is not above 0")
+        nodes = hermite(2 * pairs + 1)
+        self.first = math.sqrt(nodes[0][1])
+        self.waves = [(math.sqrt(2) * t / width, math.sqrt(2 * u)) for t, u in nodes[1:]]
+
+    def part(self, column, moved_by):
+        columns, off = [[self.first] * len(column)], [[Fraction(0)] * len(column)]
+        for wave, height in self.waves:
+            columns.append([height * math.cos(wave * x) for x in column])
+            columns.append([height * math.sin(wave * x) for x in column])
+            slope = Fraction(wave * height)
+            off += [[slope * t for t in moved_by or []]] * 2
+        theta = self.waves[-1][0] * max(map(abs, column))
+        return Part(columns, {}, Fraction(1 + theta) / 2**44, None if moved_by is None else off)
+
+
+def hermite(N):
+    """The roots t ≥ 0 of Hermite's polynomial H_N (N odd) in ascending order, each with 2^(N−1) N!/(N² H_(N−1)(t)²)."""
+    bits = 120
+
+    def values(a):  # H_N and H_(N−1) at a/2^bits, times 2^(bits·degree)
+        before, last = 1, 2 * a
+        for k in range(1, N):
+            before, last = last, 2 * a * last - (2 * k << (2 * bits)) * before
+        return last, before
+
+    step = (1 << bits) // 64
+    found, a, sign = [0], step // 2, values(step // 2)[0] > 0
+    while len(found) < (N + 1) // 2:
+        other = values(a + step)[0] > 0
+        if other != sign:
+            low, high = a, a + step
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if (values(middle)[0] > 0) == sign else (low, middle)
+            found.append(low)
+        a, sign = a + step, other
+    top = (math.factorial(N) << (N - 1)) << (2 * bits * (N - 1))
+    return [(a / (1 << bits), float(Fraction(top, (N * values(a)[1]) ** 2))) for a in found]
+
+
+class Splines:
+    """B-splines over quantiles."""
+
+    def __init__(self, options, weights):
+        need_options(options, ("knots", "degree"))
+        self.K, self.degree, self.weights = (
+            whole(options["knots"], "knots", 2),
+            whole(options["degree"], "degree"),
+            weights,
+        )
+        need(self.K <= 1000 and self.degree <= 9, "knots or degree are too large")
+
+    def knots(self, column):
+        order = sorted(range(len(column)), key=column.__getitem__)
+        sums = list(itertools.accumulate(self.weights[i] for i in order))
+        shares = [r / sums[-1] for r in sums]
+        step, quantiles = 1 / (self.K - 1), []
+        for k in range(self.K):
+            least = 1.0 if k == self.K - 1 else k * step
+            quantiles.append(column[order[next(i for i, r in enumerate(shares) if r >= least)]])
+        e, last = 1e-9 * (quantiles[-1] - quantiles[0]), quantiles[-1]
+        if e == 0 or math.isinf(e):
+            return []
+        knots = [quantiles[0]]
+        for value in quantiles[1:-1]:
+            if value > knots[-1] + e and last > value + e:
+                knots.append(value)
+        return [*knots, last]
+
+    def part(self, column, moved_by):
+        b, q, n = self.knots(column), self.degree, len(column)
+        if not b:
+            return Part([[0.0] * n], {"knots": [], "means": [0.0]})
+        t = [b[0] - (b[1] - b[0]) * k for k in range(q, 0, -1)] + b
+        t += [b[-1] + (b[-1] - b[-2]) * k for k in range(1, q + 1)]
+        rows = [splines_at(x, t, q, len(b)) for x in column]
+        total, means, columns = sum(map(Fraction, self.weights)), [], []
+        for values in zip(*rows, strict=True):
+            mean = float(sum(Fraction(w) * Fraction(v) for w, v in zip(self.weights, values, strict=True)) / total)
+            means.append(mean)
+            columns.append([v - mean for v in values])
+        off = None
+        if moved_by is not None:
+            nearest = min(Fraction(v) - Fraction(u) for u, v in itertools.pairwise(b))
+            off = [[4 * (q + 1) ** 2 * move / nearest for move in moved_by]] * len(columns)
+        return Part(columns, {"knots": b, "means": means}, off=off, mean_off=Fraction(n + 8, 2**53))
+
+
+def splines_at(x, t, q, m):
+    """All splines of degree q at x, over the knots t."""
+    place = min(max(max((i for i, knot in enumerate(t) if knot <= x), default=0), q), q + m - 2)
+    found = [float(i == place) for i in range(len(t) - 1)]
+    for o in range(1, q + 1):
+        found = [
+            (x - t[i]) / (t[i + o] - t[i]) * found[i] + (t[i + o + 1] - x) / (t[i + o + 1] - t[i + 1]) * found[i + 1]
+            for i in range(len(found) - 1)
+        ]
+    return found
+
+
+class Products:
+    """Products of features: the monomials that are listed, as columns, and a bound of those that are not."""
+
+    def __init__(self, document, raw, atoms, made):
+        fields = {"kind", "degree", "gamma", "r", "heredity", "count", "parts"}
+        need(made.get("kind") == "monomials" and set(made) == fields, "atoms.made has other fields")
+        need(atoms.get("columns") is None and atoms.get("scale") is None, "products have columns or scales")
+        self.raw, self.made, self.width, params = raw, made, len(raw.names), document["params"]
+        self.degree, self.gamma, self.r = made["degree"], number(made["gamma"], "gamma"), number(made["r"], "r")
+        need(type(self.degree) is int and self.degree in (2, 3), "the degree is neither 2 nor 3")
+        small, large = Fraction(1, 10**30), 10**30
+        need(small <= self.gamma <= large and (self.r == 0 or small <= self.r <= large), "gamma or r is out of range")
+        count = math.comb(self.width + (self.r > 0) + self.degree - 1, self.degree)
+        need(type(made["count"]) is int and made["count"] == count, "made.count is another number")
+        self._check_statement(document, params)
+        self._parts(atoms)
+        self.listed = set(self.parts)
+        scaling, stated = document["scaling"], {}
+        for name in scaling.get("shift", {}):
+            need(name in raw.names, "scaling names what is no feature")
+            stated[name] = (*tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")), 0.0)
+        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated)
+        self.groups = [[j] for j in range(len(self.parts))]
+        columns = [self.column(part) for part in self.parts]
+        self.data = Data(self.names, columns, raw.y, raw.weights, True, raw.bags, raw.asked, raw.labels, raw.label,
+                         raw.reading, raw.raw)  # fmt: skip
+
+    def _check_statement(self, document, params):
+        """What a statement about products may have."""
+        need(params.get("M") is not None, "M of products is no number")
+        need(not params.get("forced_in") and not params.get("forced_out"), "products have forced atoms")
+        need(params.get("lambda") == 0 and not params.get("penalty"), "products have penalties")
+        need(
+            not document.get("extra") and document.get("near_optimal") is None,
+            "products have extra variables or a list",
+        )
+        need(
+            params.get("loss") != "structural" and "center" not in document["scaling"],
+            "products have a measure or center",
+        )
+
+    def _parts(self, atoms):
+        """The monomials as positions of features, with powers, in the order of the columns; their names."""
+        place = {name: j for j, name in enumerate(self.raw.names)}
+        need(isinstance(self.made["parts"], list), "made.parts is no list")
+        self.parts = []
+        for part in self.made["parts"]:
+            need(
+                isinstance(part, list) and all(isinstance(s, str) and s in place for s in part), "a part is no product"
+            )
+            fits = len(part) == self.degree or (self.r > 0 and len(part) < self.degree)
+            need(fits, "a part has another degree")
+            self.parts.append(tuple(sorted(place[s] for s in part)))
+        need(len(set(self.parts)) == len(self.parts), "a product is listed twice")
+        self.names = [self.name(part) for part in self.parts]
+        need(atoms.get("names") == self.names, "the names of the products are others")
+
+    def name(self, part):
+        powers = Counter(part)
+        return " × ".join(self.raw.names[j] + {1: "", 2: "²", 3: "³"}[m] for j, m in powers.items()) or "1"
+
+    def factor(self, part):
+        e, ways = len(part), math.factorial(self.degree)
+        for m in (*Counter(part).values(), self.degree - e):
+            ways //= math.factorial(m)
+        value = float(ways)
+        for one in [float(self.gamma)] * e + [float(self.r)] * (self.degree - e):
+            value *= one
+        return math.sqrt(value)
+
+    def column(self, part):
+        f, columns = self.factor(part), [self.scaled[j] for j in part]
+        if not columns:
+            return [f] * len(self.raw.y)
+        found = columns[0]
+        for other in columns[1:]:
+            found = [a * b for a, b in zip(found, other, strict=True)]
+        return [a * f for a in found]
+
+    def moved(self, part):
+        """How far the entries of a column may be off; None where they are exact."""
+        if not any(self.off[j] for j in part):
+            return None
+        if len(part) > 2:
+            raise Declined("products of three features of scaled data")
+        f, zero = Fraction(self.factor(part)), [Fraction(0)] * len(self.raw.y)
+        moves = [self.off[j] or zero for j in part]
+        if len(part) == 1:
+            return [f * t for t in moves[0]]
+        x, z = ([abs(Fraction(v)) for v in self.scaled[j]] for j in part)
+        return [f * (a * t + b * s + s * t) for a, b, s, t in zip(x, z, *moves, strict=True)]
+
+    def sha256(self):
+        return self.raw.sha256()
+
+    def used(self, chosen):
+        return {self.raw.names[j]: j for k in chosen for j in self.parts[k]}
+
+    def rows(self):
+        """The rows of `made.heredity`, as the document has them."""
+        rule, singles = self.made["heredity"], {part[0]: name for part, name in zip(self.parts, self.names, strict=True)
+                                                if len(part) == 1}  # fmt: skip
+        need(rule in (None, "weak", "strong"), "an unknown heredity")
+        found = []
+        for part, name in zip(self.parts, self.names, strict=True):
+            if rule is None or len(part) < 2:
+                continue
+            features = sorted(set(part))
+            own = [singles[j] for j in features if j in singles]
+            if rule == "weak":
+                found.append({name: 1.0} | dict.fromkeys(own, -1.0))
+            elif len(own) == len(features):
+                found += [{name: 1.0, one: -1.0} for one in own]
+            else:
+                found.append({name: 1.0})
+        return [{"terms": terms, "lb": None, "ub": 0.0} for terms in found]
+
+    def check_rows(self, document):
+        found, wanted = (sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (
+            [{"terms": {s: float(v) for s, v in row["terms"].items()}, "lb": row["lb"], "ub": float(row["ub"])}
+             for row in rows_in(document)], self.rows()))  # fmt: skip
+        need(found == wanted, "the rows are not those of the heredity")
+
+    def terms(self, stated, signed, q):
+        """½ s_j of the products that are listed."""
+        unit = Fraction(2) ** -q
+        return [
+            (self.omega(signed, entries, e, part) * unit) ** 2 / 2
+            for (entries, e), part in zip(stated.integers, self.parts, strict=True)
+        ]
+
+    def omega(self, signed, entries, e, part):
+        """|ω| of a column, lowered by how far it may be off, in units of the grid of v."""
+        found, moves = abs(Fraction(sum(signed[i] * x for i, x in entries), 1 << e)), self.moved(part)
+        return found if moves is None else max(Fraction(0), found - dotted(signed, moves))
+
+    def largest_outside(self, signed):
+        """The largest |ω| among the products that are not listed, in units of the grid of v."""
+        if self.made["count"] * len(signed) > MOST_PRODUCTS // 20:
+            raise Declined("too large: so many products are not listed")
+        v = [float(s) for s in signed]
+        best, found = 0.0, []
+        degrees = range(self.degree + 1) if self.r > 0 else [self.degree]
+        for part in itertools.chain(*(itertools.combinations_with_replacement(range(self.width), e) for e in degrees)):
+            if part not in self.listed:
+                products = [a * b for a, b in zip(v, self.column(part), strict=True)]
+                value, room = abs(math.fsum(products)), 1e-12 * math.fsum(map(abs, products)) + 1e-290
+                best = max(best, value - room)
+                found.append((value + room, part))
+        exact = [self.omega(signed, *as_integers(self.column(part)), part) for top, part in found if top >= best]
+        return max(exact, default=Fraction(0)), bool(found)
+
+    def check_outside(self, stated, tree, outside, bound, status):
+        """(outside): every selection with a product that is not listed reaches the bound."""
+        if self.made["count"] == len(self.parts) or stated.M == 0:
+            return
+        need(status != "INFEASIBLE", "infeasible, where products are not listed")
+        if bound is None or (not stated.rho and bound <= 0):
+            return
+        need(outside is not None and outside.kind == "i" and outside.shape == (1,), "the sidecar has no outside")
+        d = outside.values[0]
+        g, terms = tree.duals.get(d)
+        k, q = tree.duals.decoded(d)
+        rho, _ = self.largest_outside([v * s for v, s in zip(k, stated.y, strict=True)])
+        half = (rho * Fraction(2) ** -q) ** 2 / 2
+        most = sorted([*terms, *[half] * (stated.M - 1)], reverse=True)[: stated.M - 1]
+        level = stated.unit(bound)
+        need(level is not None and g - half - sum(most) >= level, "a product that is not listed may be better")
+
+
 # --- Values of classifiers -----------------------------------------------------------------------------------
 
 
@@ -691,6 +1808,9 @@ def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1)
     if not stated.bias:
         need(abs(b) <= (len(used) + 8) * size / 2**53, f"{what}: an intercept where the problem has none")
         b = Fraction(0)
+    if stated.measure:
+        cost = (b / stated.measure.constant) ** 2 / 2 if stated.bias else 0
+        return total + cost + stated.C * stated.measure.loss(scores(stated, used, b))
     margins = [m * sign for m, sign in zip(scores(stated, used, b), stated.y, strict=True)]
     if not stated.rho:
         return total + loss_of(stated, margins, 1)
@@ -721,6 +1841,108 @@ def loss_of(stated, margins, target):
     return sum((c * s * s / 2 for c, s in short), Fraction(0))
 
 
+# --- Measures: section of this name --------------------------------------------------------------------------
+
+FINE = 1 << 200
+"""Scores are rounded to multiples of 1/FINE where a measure is taken of them."""
+TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
+ORDERS = ("roc-auc", "average-precision")
+
+
+class Measure:
+    """The measure of a statement: what a labelling or an order loses, and the loss of scores."""
+
+    def __init__(self, stated, params):
+        self.name, self.y, self.n = params.get("measure"), stated.y, len(stated.y)
+        need(self.name in (*TABLES, *ORDERS), f"a measure {self.name!r}, which I do not know")
+        self.P = sum(v > 0 for v in self.y)
+        self.N = self.n - self.P
+        need(self.P >= 1 or self.name == "error", "a measure of data without positive samples")
+        need(self.N >= 1 or self.name not in ORDERS, "an order of data without negative samples")
+        self.pairs = Fraction(self.P * self.N if self.name in ORDERS else self.n)  # D
+        need(("beta" in params) == (self.name == "fbeta"), "beta, of another measure or missing")
+        self.B = Fraction(1)
+        if self.name == "fbeta":
+            beta = number(params["beta"], "beta")
+            need(0 < beta < LARGEST, "beta is not above 0, or too large")
+            self.B = Fraction(float(beta) * float(beta))
+        at_k = self.name in ("precision-at-k", "recall-at-k")
+        need("k" not in params or at_k, "k, of another measure")
+        self.k = self.P if params.get("k") is None else whole(params["k"], "k", 1)
+        need(self.k <= self.n, "k is more than the samples")
+        need(("constant" in params) == stated.bias, "constant, without an intercept or missing")
+        self.constant = number(params.get("constant", 1.0), "constant")
+        need(Fraction(1, 10**50) <= self.constant <= 10**50, "constant is too small or large")
+        need(all(w == 1 for w in stated.data.weights), "a measure has no sample weights")
+        need(params.get("class_weight") is None and not stated.bounds, "a measure has no class weights, and no box")
+        need(stated.single or not stated.bounds, "bounds are of features")
+
+    def allows(self, a, b):
+        """Whether a labelling of a positives and b negatives as +1 is admissible."""
+        return self.name in ("error", "f1", "fbeta") or a + b == self.k
+
+    def table(self, a, b):
+        """Δ of a labelling."""
+        if self.name == "error":
+            return Fraction(self.P - a + b, self.n)
+        if self.name in ("f1", "fbeta"):
+            return 1 - (1 + self.B) * a / (a + b + self.B * self.P)
+        return 1 - Fraction(a, self.k if self.name == "precision-at-k" else self.P)
+
+    def lost(self, counts):
+        """Δ of a row of `labelling`, which is found to be one."""
+        own = sorted(k for k, y in zip(counts, self.y, strict=True) if y > 0)
+        other = sorted((k for k, y in zip(counts, self.y, strict=True) if y < 0), reverse=True)
+        if self.name in TABLES:
+            need(all(k in (0, 1) for k in counts), "a labelling has a count that is not 0 or 1")
+            a, b = self.P - sum(own), sum(other)
+            need(self.allows(a, b), "a labelling is not admissible")
+            return self.table(a, b)
+        need(own[0] >= 0 and own[-1] <= self.N, "an order has counts that none has")
+        need(
+            other == [self.P - bisect.bisect_right(own, t) for t in range(self.N)], "the counts of an order do not fit"
+        )
+        if self.name == "roc-auc":
+            return sum(own) / self.pairs
+        return sum(Fraction(k, r + k) for r, k in enumerate(own, 1)) / self.P
+
+    def loss(self, found):
+        """max(0, the largest Δ − (2/D) Σ y_i k_i f_i) of scores f, by the closed forms, to within 2^−150."""
+        if self.P * self.N > MOST_PRODUCTS // 100:
+            raise Declined("too large: a measure of so many pairs")
+        fixed = [v.numerator * FINE // v.denominator for v in found]
+        own = sorted((v for v, y in zip(fixed, self.y, strict=True) if y > 0), reverse=True)
+        other = sorted((v for v, y in zip(fixed, self.y, strict=True) if y < 0), reverse=True)
+        if self.name in TABLES:
+            best = self._largest_table(own, other)
+        elif self.name == "roc-auc":
+            best = Fraction(sum(max(0, FINE - 2 * (v - u)) for v in own for u in other), FINE) / self.pairs
+        else:
+            best = sum(self._lifted(own, j, u) for j, u in enumerate(other, 1))
+        return max(Fraction(0), best)
+
+    def _largest_table(self, own, other):
+        before = [0, *itertools.accumulate(other)]
+        after = [*itertools.accumulate(own[::-1], initial=0)][::-1]  # of a: the sum of those beyond the a-th
+        best = None
+        for a in range(self.P + 1):
+            fitting = range(self.N + 1) if self.name in ("error", "f1", "fbeta") else [self.k - a]
+            for b in fitting:
+                if 0 <= b <= self.N:
+                    value = self.table(a, b) + 2 * Fraction(before[b] - after[a], FINE) / self.pairs
+                    best = value if best is None or value > best else best
+        need(best is not None, "no labelling is admissible")
+        return best
+
+    def _lifted(self, own, j, u):
+        """The part of a negative, the j-th, of average precision: over how many of the last positives it is lifted."""
+        total, best, P = Fraction(0), Fraction(0), self.P
+        for i in range(P, 0, -1):
+            total += Fraction(i, P * (i + j) * (i + j - 1)) - 2 * Fraction(own[i - 1] - u, FINE) / self.pairs
+            best = max(best, total)
+        return best
+
+
 # --- Dual vectors and leaves ---------------------------------------------------------------------------------
 
 
@@ -745,7 +1967,8 @@ class Duals:
             k, q = self.decoded(d)
             unit = Fraction(1, 1 << q) if q >= 0 else Fraction(1 << -q)
             self._check(k, q)
-            self.kept[d] = (self._g(k, q, unit), self._terms(k, q, unit))
+            signed = [v * s for v, s in zip(k, self.stated.y, strict=True)]
+            self.kept[d] = (self._g(k, q, unit), terms_of(self.stated, signed, q))
         return self.kept[d]
 
     def decoded(self, d):
@@ -798,27 +2021,71 @@ class Duals:
                     total -= part * Fraction(log_above(r.numerator, r.denominator), ONE)
         return total
 
-    def _terms(self, k, q, unit):
-        """½ λ² Σ ω² of every atom, or h_j where its weight has bounds."""
-        stated = self.stated
-        signed = [v * s for v, s in zip(k, stated.y, strict=True)]
-        half = []
-        for j, (entries, e) in enumerate(stated.integers):
-            dot = sum(signed[i] * x for i, x in entries)
-            shift = q + e
-            if j not in stated.bounds:
-                power = 2 * shift + 1
-                half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
-                continue
-            omega = Fraction(dot) * Fraction(2) ** -shift
-            low, high = stated.bounds[j]
-            outward = stated.scale[j] * (1 + ALLOWANCE)
-            t = omega if low is None else max(omega, low * outward)
-            t = t if high is None else min(t, high * outward)
-            half.append(omega * t - t * t / 2)
-        if stated.single and all(one == 1 for one in stated.lam2):
-            return half
-        return [lam2 * sum(half[j] for j in columns) for lam2, columns in zip(stated.lam2, stated.columns, strict=True)]
+
+class Combinations:
+    """The dual vectors of a measure, combinations of labellings or orders: sections "Dual vectors" and "Measures"."""
+
+    def __init__(self, arrays, stated):
+        self.stated, self.n, self.kept = stated, len(stated.y), {}
+        names = ("dual_q", "dual_start", "dual_label", "dual_whole")
+        self.q, self.start, self.label, self.whole = (array_of(arrays, name) for name in names)
+        self.count = len(self.q)
+        ends = len(self.start) == self.count + 1 and self.start[0] == 0 and self.start == sorted(self.start)
+        need(ends and self.start[-1] == len(self.label) == len(self.whole), "the dual arrays do not belong together")
+        need("labelling" in arrays and arrays["labelling"].kind == "i", "the sidecar has no labelling")
+        shape, values = arrays["labelling"].shape, arrays["labelling"].values
+        need(len(shape) == 2 and shape[1] == self.n, "labelling is not one count a sample")
+        self.rows = [list(values[i * self.n : (i + 1) * self.n]) for i in range(shape[0])]
+        self.lost = [stated.measure.lost(row) for row in self.rows]
+        need(all(0 <= one < len(self.rows) for one in self.label), "a labelling that is not there")
+
+    def get(self, d):
+        """(g, the terms ½ s_j of all atoms) of dual vector d, found feasible."""
+        need(0 <= d < self.count, "a dual vector that is not there")
+        if d not in self.kept:
+            self.kept[d] = self._get(d)
+        return self.kept[d]
+
+    def _get(self, d):
+        stated, measure, q = self.stated, self.stated.measure, self.q[d]
+        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
+        labels, parts = (values[self.start[d] : self.start[d + 1]] for values in (self.label, self.whole))
+        need(all(0 <= part <= 2**53 for part in parts), "a part of a dual vector is below 0, or too wide")
+        need(sum(parts) <= stated.C * Fraction(2) ** q, "a dual vector is above C")
+        largest = (max(1, *self.rows[label]) for label in labels)
+        need(sum(part * top for part, top in zip(parts, largest, strict=True)) < 2**62, "a dual vector is too wide")
+        counts = [0] * self.n
+        for label, part in zip(labels, parts, strict=True):
+            counts = [c + part * k for c, k in zip(counts, self.rows[label], strict=True)]
+        signed = [c * y for c, y in zip(counts, stated.y, strict=True)]
+        unit, factor = Fraction(2) ** -q, 2 / measure.pairs
+        g = sum((part * self.lost[label] for label, part in zip(labels, parts, strict=True)), Fraction(0)) * unit
+        if stated.bias:
+            g -= (measure.constant * factor * sum(signed) * unit) ** 2 / 2
+        return g, [term * factor**2 for term in terms_of(stated, signed, q)]
+
+
+def terms_of(stated, signed, q):
+    """½ λ² Σ ω² of every atom, or h_j where its weight has bounds; v is `signed` · 2^−q."""
+    if stated.made:
+        return stated.made.terms(stated, signed, q)
+    half = []
+    for j, (entries, e) in enumerate(stated.integers):
+        dot = sum(signed[i] * x for i, x in entries)
+        shift = q + e
+        if j not in stated.bounds:
+            power = 2 * shift + 1
+            half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
+            continue
+        omega = Fraction(dot) * Fraction(2) ** -shift
+        low, high = stated.bounds[j]
+        outward = stated.scale[j] * (1 + ALLOWANCE)
+        t = omega if low is None else max(omega, low * outward)
+        t = t if high is None else min(t, high * outward)
+        half.append(omega * t - t * t / 2)
+    if stated.single and all(one == 1 for one in stated.lam2):
+        return half
+    return [lam2 * sum(half[j] for j in columns) for lam2, columns in zip(stated.lam2, stated.columns, strict=True)]
 
 
 def array_of(arrays, name, kinds="if"):
@@ -888,10 +2155,11 @@ class Tree:
         derived = document["certificate"].get("derived", [])
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
-        self.duals = Duals(arrays, stated)
+        self.duals = (Combinations if stated.measure else Duals)(arrays, stated)
         work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
         work += 20 * self.count * stated.p
         work += 200 * self.duals.count * len(stated.y) if stated.loss == "logistic" else 0
+        work += len(self.duals.label) * len(stated.y) if stated.measure else 0
         if work > MOST_PRODUCTS:
             raise Declined(f"too large: about {work:.0e} products of exact numbers")
         self.lines, self.rays = {}, {}
@@ -1264,6 +2532,8 @@ def check(document, arrays, data):
     """
     need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
     need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
+    check_schema(document)
+    need(set(arrays) <= ARRAYS, f"unknown arrays {sorted(set(arrays) - ARRAYS)}")
     for key in ("params", "scaling", "labels", "columns", "certificate", "weights"):
         need(isinstance(document[key], dict), f"{key} is no mapping")
     status, claimed = document["status"], document["certificate"]
@@ -1272,8 +2542,11 @@ def check(document, arrays, data):
     need(set(claimed) <= known, "an unknown field of the certificate")
     need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
     decline(document)
-    need(document["data_sha256"] == data.sha256(), "the data is other data (data_sha256), or read in another way")
+    reading_of(document)
+    is_other = "the data is other data (data_sha256), or read in another way"
+    need((document.get("atoms") or {}).get("made") or document["data_sha256"] == data.sha256(), is_other)
     stated = Statement(document, arrays, data)
+    need(not stated.made or document["data_sha256"] == stated.made.sha256(), is_other)
     need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
     tree = Tree(document, arrays, stated)
     bound = number_or_none(claimed["bound"], "certificate.bound")
@@ -1282,24 +2555,45 @@ def check(document, arrays, data):
              "a relaxation has one dual vector")  # fmt: skip
     objective = check_classifier(stated)
     prove(stated, tree, status, bound)
+    if isinstance(stated.made, Products):
+        stated.made.check_rows(document)
+        stated.made.check_outside(stated, tree, arrays.get("outside"), bound, status)
     gap = verdict(stated, status, objective, bound)
     check_relaxed(stated, status, bound)
     if document.get("near_optimal") is not None:
         need(objective is not None, "near-optimal supports without an optimum")
         check_list(stated, tree, objective, bound)
-    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), stated.differs()
+    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), notes_of(stated)
+
+
+def notes_of(stated):
+    """What is said beside the verdict: rules, labels, columns that are left out, and what the .toml asks for."""
+    labels = stated.document["labels"]
+    two = f"{labels['negative']!r} (-1), {labels['positive']!r} (+1)"
+    asked = [f"the data's .toml asks for {one}; the problem does not have it" for one in stated.differs()]
+    return reading_notes(stated.rules, stated.data, two) + asked
+
+
+def reading_notes(rules, data, labels):
+    """How the data became columns, in words."""
+    where = f"column {data.reading.label!r} has the labels" if data.reading else "the labels are"
+    notes = [f"read and scaled by rules {rules}; {where} {labels}"]
+    notes += [] if data.raw else ["there is no raw file: how the data became columns is unchecked"]
+    return notes + (data.reading.notes() if data.reading else [])
+
+
+def check_schema(document):
+    need(isinstance(document, dict), "the document is no mapping")
+    need(type(document.get("schema")) is int and document["schema"] == 1, "schema is not the whole number 1")
 
 
 def decline(document):
     """Decline the kinds that this checker does not carry, before anything else is said of them."""
     params, atoms = document["params"], document.get("atoms")
-    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in ("hinge", "squared-hinge", "logistic"):
-        raise Declined("a kind that I do not carry: a measure, another loss or another regulariser")
-    if isinstance(atoms, dict) and atoms.get("made"):
-        raise Declined("a kind that I do not carry: products or functions of features")
-    read = document.get("read")
-    if isinstance(read, dict) and read.get("recipe") is not None:
-        raise Declined("a kind that I do not carry: a raw table that a recipe prepares")
+    losses = ("hinge", "squared-hinge", "logistic", "structural")
+    if CARRIED_ELSEWHERE & set(params) or params.get("loss") not in losses:
+        raise Declined("a kind that I do not carry: another loss or another regulariser")
+    need(atoms is None or isinstance(atoms, dict), "atoms is no mapping")
 
 
 def prove(stated, tree, status, bound):
@@ -1331,18 +2625,16 @@ def check_classifier(stated):
             said = document["labels"][side]
             same = str(said) == str(name) or (said == name and not isinstance(said, bool))
             need(same, "the labels are others in the data")
-    read = document.get("read")
-    read = {"label": None, "words": {}} if read is None else read
-    need(set(read) <= {"label", "words", "left_out"} and isinstance(read["words"], dict), "read has unknown fields")
-    need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
     chosen = chosen_of(stated, document["selected"])
-    used = {data.names[column] for j in chosen for column in stated.columns[j]}
-    columns, scaling = document["columns"], document["scaling"]
-    need(all(type(j) is int and stated.place.get(name) == j for name, j in columns.items()), "columns are others")
+    place = {data.names[column]: column for j in chosen for column in stated.columns[j]}
+    place = stated.made.used(chosen) if stated.made else place
+    used, columns, scaling = set(place), document["columns"], document["scaling"]
+    check_read(document, data)
+    need(all(type(j) is int and place.get(name) == j for name, j in columns.items()), "columns are others")
     need(set(columns) == used, "the columns are not those of the selected features")
     need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
     need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
-    centred = {name for name in used if stated.center[stated.place[name]]}
+    centred = {name for name in used if name in stated.place and stated.center[stated.place[name]]}
     need(set(scaling.get("center", {})) == centred, "center is not of the selected features")
     if document["objective"] is None:
         need(not chosen and not document["weights"] and document["intercept"] is None, "a classifier without a value")
@@ -1355,6 +2647,17 @@ def check_classifier(stated):
     value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
     need(near(value, said), "the objective is another one")
     return max(value, said)
+
+
+def check_read(document, data):
+    """`read`, beside what the digest shows: the words, and that data without columns of names has nothing to read."""
+    read = reading_of(document)
+    if data.reading is None:
+        need(read["label"] is None or data.label is None or read["label"] == data.label, "the labels stand elsewhere")
+        need(not data.raw or document.get("read") is None, "read, of data that is no table")
+        return
+    names = [*document["columns"], *document["selected"]]
+    need(read["words"] == data.reading.used(names), "read.words are not the words of the selected columns")
 
 
 def verdict(stated, status, objective, bound):
@@ -1384,16 +2687,555 @@ def verdict(stated, status, objective, bound):
     return gap
 
 
+# --- Several results in one document -------------------------------------------------------------------------
+
+
+def members_of(content, count, more=()):
+    """The members of an archive of `count` sidecars, bytes by name."""
+    names = {f"{k}.cert.npz" for k in range(count)} | set(more)
+    return unpacked(content, names.__contains__, "the archive of certificates")
+
+
+def sidecar(members, k, result):
+    """The arrays of the k-th sidecar, after its digest was compared with what its result says."""
+    need(isinstance(result, dict) and isinstance(result.get("certificate"), dict), f"result {k} has no certificate")
+    content = members.get(f"{k}.cert.npz")
+    need(content is not None, f"the archive has no {k}.cert.npz")
+    need(hashlib.sha256(content).hexdigest() == result["certificate"].get("sha256"), f"{k}.cert.npz is another file")
+    return read_archive(content)
+
+
+def gap_agrees(told, upper, lower):
+    """Whether a stated gap is that of two values, as section "The verdict" has it."""
+    if upper is None or lower is None or (upper == 0 != lower):
+        return told is None
+    gap = Fraction(0) if upper == lower else (upper - lower) / abs(upper)
+    room = abs(gap) / 1000 + (CLOSE * (1 + abs(lower / upper)) if upper else 0)
+    return told is None or abs(told - gap) <= room
+
+
+AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M")}
+PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate")
+POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
+POINT_FIELDS = POINT_NEEDED | names_in(
+    "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
+)
+
+
+class Course:
+    """A document of a path: section "A path"."""
+
+    def __init__(self, document, content, source):
+        self.document, self.source, self.kept = document, source, {}
+        need(set(document) >= PATH_NEEDED, "a field of the path is missing")
+        need(set(document) <= PATH_FIELDS, f"unknown fields {sorted(set(document) - PATH_FIELDS)}")
+        need(isinstance(document["axis"], str) and document["axis"] in AXES, "an unknown axis")
+        self.axes, self.points, self.folds = AXES[document["axis"]], document["points"], document["folds"]
+        need(isinstance(self.points, list) and self.points, "the path has no points")
+        need(
+            isinstance(document["params"], dict) and isinstance(document["interrupted"], bool), "the path is malformed"
+        )
+        need(self.folds is None or whole(self.folds, "folds", 2) > 1, "folds is no number of them")
+        whole(document["seed"], "seed")
+        self.members = members_of(content, len(self.points), ["folds.npz"])
+        for k, point in enumerate(self.points):
+            need(isinstance(point, dict) and set(point) >= POINT_NEEDED | set(self.axes), f"point {k} lacks a field")
+            need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
+            need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
+            for axis in self.axes:
+                need((axis == "M" and point[axis] is None) or number(point[axis], axis) >= 0, f"{axis} is no value")
+        self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
+        need(len(set(self.places)) == len(self.places), "two points are at the same place")
+
+    def proven(self, k):
+        """The bound that the k-th result proves, after it was checked; None where it proves none."""
+        if k not in self.kept:
+            result = self.points[k]["result"]
+            check_schema(result)
+            try:
+                found = check(result, sidecar(self.members, k, result), self.source.data(result))
+            except Rejected as error:
+                raise Rejected(f"point {self.name(k)}: {error}") from None
+            self.kept[k] = number_or_none(result["certificate"]["bound"], "certificate.bound"), found
+        return self.kept[k][0]
+
+    def name(self, k):
+        return ",".join(f"{axis}={value}" for axis, value in zip(self.axes, self.places[k], strict=True))
+
+    def find(self, text):
+        """The position of a point by its name, such as M=4,C=0.1, or of the chosen one (best)."""
+        if text == "best":
+            chosen = self.document["chosen"]
+            need(chosen is not None, "the path chose nothing")
+            wanted = tuple(chosen[axis] for axis in self.axes) if isinstance(chosen, dict) else (chosen,)
+        else:
+            given = dict(part.partition("=")[::2] for part in text.split(","))
+            need(set(given) == set(self.axes), f"a point is named by {','.join(self.axes)}")
+            wanted = tuple(None if given[axis] in ("None", "null") else float(given[axis]) for axis in self.axes)
+        need(wanted in self.places, f"the path has no point {text}")
+        return self.places.index(wanted)
+
+    def is_below(self, i, k):
+        """Whether the optimum of point i is at most that of point k by their places."""
+        for axis, a, b in zip(self.axes, self.places[i], self.places[k], strict=True):
+            if axis == "M":
+                a, b = (-math.inf if v is None else -v for v in (a, b))
+            if a > b:
+                return False
+        return True
+
+    def check_alike(self, k, first):
+        """Two points state one problem, but for the axes."""
+        own, other = (statement_of(self.points[i]["result"], self.axes) for i in (k, first))
+        for what in own:
+            need(own[what] == other[what], f"point {self.name(k)} has other {what}")
+        params = self.points[k]["result"]["params"]
+        for axis in self.axes:
+            need(
+                axis == "rows" or params.get(axis) == self.points[k][axis], f"{axis} of point {self.name(k)} is another"
+            )
+        need(self.points[k]["result"].get("driver") == self.document["driver"], "a result is of another driver")
+
+    def check_point(self, k):
+        """What stands beside a result: its summary, and a bound that may come from another point."""
+        point, result = self.points[k], self.points[k]["result"]
+        self.proven(k)
+        for key in ("objective", "selected"):
+            need(point[key] == result[key], f"{key} of point {self.name(k)} is not that of its result")
+        need(point.get("stop_reason") == result.get("stop_reason"), f"stop_reason of point {self.name(k)} is another")
+        counters = result.get("counters") or {}
+        need(point.get("subproblems", 0) == counters.get("subproblems", 0), "subproblems are others")
+        upper, lower = (number_or_none(point[key], key) for key in ("objective", "bound"))
+        self._check_bound(k, lower)
+        is_closed = None not in (upper, lower) and closed(upper, lower, number(result["params"].get("gap"), "gap"))
+        status = "OPTIMAL" if is_closed else result["status"]
+        need(point["status"] == status, f"the status of point {self.name(k)} is {status}")
+        need(
+            None in (upper, lower) or lower <= upper + CLOSE * abs(upper),
+            f"a bound above the objective: {self.name(k)}",
+        )
+        need(
+            gap_agrees(number_or_none(point["gap"], "gap"), upper, lower), f"the gap of point {self.name(k)} is another"
+        )
+
+    def _check_bound(self, k, bound):
+        if bound is None:
+            return
+        known = [i for i in range(len(self.points)) if i != k and self.is_below(i, k)]
+        claimed = {i: number_or_none(self.points[i]["result"]["certificate"]["bound"], "bound") for i in known}
+        for i in [k, *sorted((i for i in known if claimed[i] is not None), key=lambda i: -claimed[i])]:
+            found = self.proven(i) if i == k or bound <= claimed[i] + CLOSE * abs(claimed[i]) else None
+            if found is not None and bound <= found + CLOSE * abs(found):
+                self.check_alike(i, k)
+                self._check_rows(i, k)
+                return
+        raise Rejected(f"no point proves the bound of point {self.name(k)}")
+
+    def _check_rows(self, i, k):
+        """All rows of point i are rows of point k (which come to the same but along `rows`)."""
+        if "rows" not in self.axes:
+            return
+        rest = rows_in(self.points[k]["result"])
+        for row in rows_in(self.points[i]["result"]):
+            need(row in rest, f"point {self.name(k)} lacks a row of point {self.name(i)}")
+            rest.remove(row)
+
+    def check_all(self):
+        """The parameters of the path, its rows step by step, the errors, and what is chosen."""
+        for k in range(len(self.points)):
+            self.check_alike(k, 0)
+            self.check_point(k)
+        if "rows" in self.axes:
+            order = sorted(range(len(self.points)), key=lambda k: self.places[k])
+            for i, k in zip([None, *order], order, strict=False):
+                if i is not None:
+                    self._check_rows(i, k)
+                before = 0 if i is None else len(self.points[i]["result"]["rows"])
+                new = [row.get("name", "") for row in self.points[k]["result"]["rows"][before:]]
+                added = self.points[k].get("added", "")
+                need(
+                    i is None or (all(name in added for name in new) and (new or not added)), "`added` names other rows"
+                )
+        params, shared = self.document["params"], self.points[0]["result"]["params"]
+        for key in set(params) | set(shared) - {"gap"}:
+            if key in self.axes:
+                continue
+            need(
+                key in params and key in shared and params[key] == shared[key],
+                f"params.{key} is not that of the points",
+            )
+        lists = [params.get(axis) for axis in self.axes]
+        need(all(isinstance(values, list) for values in lists), "params do not have the values of every axis")
+        wanted = set(itertools.product(*lists))
+        need(set(self.places) <= wanted, "a point is at a value that params do not have")
+        need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
+
+    def check_errors(self):
+        """Errors, what they come to, and what is chosen by them; returns what is said of them."""
+        known = [point["errors"] for point in self.points]
+        for point, errors in zip(self.points, known, strict=True):
+            need(isinstance(errors, list) and len(errors) in (0, self.folds or 0), "errors are not one a fold")
+            stated = [point[key] for key in ("error", "deviation", "standard_error")]
+            if not errors:
+                need(stated == [None] * 3, "a mean of errors without errors")
+                continue
+            values = [number(e, "an error") for e in errors]
+            mean = sum(values) / len(values)
+            square = sum((e - mean) ** 2 for e in values) / (len(values) - 1)
+            found = [float(mean), math.sqrt(square), math.sqrt(square / len(values))]
+            need(all(abs(number(a, "an error") - Fraction(b)) <= CLOSE for a, b in zip(stated, found, strict=True)),
+                 "the errors have another mean or deviation")  # fmt: skip
+        self._check_choice()
+        if not any(known):
+            return []
+        if all("fold_classifiers" in point for point in self.points if point["errors"]):
+            fold = self._fold()
+            for k in range(len(self.points)):
+                self._check_folds(k, fold)
+            return ["the errors are those of the classifiers of the folds, which are not proven"]
+        return ["the errors of the folds are unchecked: their classifiers do not stand in the document"]
+
+    def _fold(self):
+        """The fold of every sample."""
+        need("folds.npz" in self.members, "classifiers of folds, without the folds")
+        found = unpacked(self.members["folds.npz"], {"fold.npy"}.__contains__, "folds.npz")
+        need("fold.npy" in found, "folds.npz has no array")
+        array = read_npy(found["fold.npy"], "fold")
+        n = len(self.source.data(self.points[0]["result"]).y)
+        need(array.kind == "i" and array.shape == (n,), "the folds are not one a sample")
+        need(set(array.values) == set(range(self.folds)), "a fold is empty, or a sample is in none")
+        return list(array.values)
+
+    def _check_folds(self, k, fold):
+        """The errors of a point, computed again from the classifiers of the folds."""
+        point = self.points[k]
+        given = point.get("fold_classifiers", [])
+        need(isinstance(given, list) and len(given) == len(point["errors"]), "not one classifier a fold")
+        data = self.source.data(point["result"])
+        params, atoms = point["result"]["params"], point["result"].get("atoms") or {}
+        if params.get("loss") == "structural" or atoms.get("made"):
+            raise Declined("errors of folds of a measure, or of functions or products of features")
+        for f, (one, said) in enumerate(zip(given, point["errors"], strict=True)):
+            need(isinstance(one, dict) and set(one) == {"weights", "intercept"}, "a classifier of a fold")
+            rows = [i for i, other in enumerate(fold) if other == f]
+            least, most = wrong_side(data, one, rows)
+            need(
+                least - CLOSE <= number(said, "an error") <= most + CLOSE,
+                f"error {f} of point {self.name(k)} is another",
+            )
+
+    def _check_choice(self):
+        """What the errors choose."""
+        document, rule = self.document, self.document.get("rule", "least-error")
+        need(rule in ("least-error", "one-se"), "an unknown rule")
+        order = [k for k, point in enumerate(self.points) if point["errors"] and point["objective"] is not None]
+        order.sort(key=lambda k: [simplicity(axis, v) for axis, v in zip(self.axes, self.places[k], strict=True)])
+        least = one = None
+        if order and not document["interrupted"]:
+            errors = {k: round(self.points[k]["error"], 12) for k in order}
+            least = min(order, key=errors.__getitem__)
+            limit = round(self.points[least]["error"] + self.points[least]["standard_error"], 12)
+            one = None if "rows" in self.axes else next(k for k in order if errors[k] <= limit)
+        said = {"least_error": least, "one_se": one, "chosen": one if rule == "one-se" else least}
+        for key, k in said.items():
+            if key in document:
+                need(document[key] == self.choice(k), f"{key} is not what the errors say")
+
+    def choice(self, k):
+        """A point as the document names it: null, a number, or a mapping by axis."""
+        if k is None:
+            return None
+        return self.places[k][0] if len(self.axes) == 1 else dict(zip(self.axes, self.places[k], strict=True))
+
+
+def simplicity(axis, value):
+    """A number that is smaller for the simpler of two values of an axis."""
+    value = math.inf if value is None else value
+    return -value if axis == "lambda" else value
+
+
+def rows_in(result):
+    """The rows of a result without what is history."""
+    need(isinstance(result.get("rows"), list) and all(isinstance(row, dict) for row in result["rows"]), "rows are none")
+    return [{key: row.get(key) for key in ("terms", "lb", "ub")} for row in result["rows"]]
+
+
+def statement_of(result, axes):
+    """What all points of a path agree in."""
+    read, atoms = reading_of(result), dict(result.get("atoms") or {})
+    made = dict(atoms.get("made") or {})
+    listed = made.get("kind") == "monomials"  # which products are listed depends on the point
+    if listed:
+        atoms.pop("names", None)
+    atoms["made"] = {key: value for key, value in made.items() if key not in ("features", "parts")}
+    extra = result.get("extra") or {}
+    return {
+        "data": result.get("data_sha256"),
+        "reading": {key: value for key, value in read.items() if key != "words"},
+        "scaling": result["scaling"].get("kind"),
+        "atoms": atoms,
+        "parameters": {key: value for key, value in result["params"].items() if key not in axes},
+        "rows": None if listed or "rows" in axes else rows_in(result),
+        "variables": {name: {key: v for key, v in one.items() if key != "value"} for name, one in extra.items()},
+    }
+
+
+def wrong_side(data, classifier, rows):
+    """The share of rows on the wrong side of a classifier, at least and at most: a score may round to 0."""
+    columns = dict(zip(data.names, data.columns, strict=True))
+    if data.reading is not None:
+        columns |= data.reading.refilled(set(rows))
+    need(isinstance(classifier["weights"], dict) and set(classifier["weights"]) <= set(columns), "weights of a fold")
+    weights = [(columns[name], number(w, "a weight")) for name, w in classifier["weights"].items()]
+    b, least, most = number(classifier["intercept"], "an intercept"), 0, 0
+    for i in rows:
+        terms = [b, *(w * Fraction(column[i]) for column, w in weights)]
+        total, room = sum(terms), (len(terms) + 2) * sum(map(abs, terms)) / 2**52
+        wrong = (total > 0) != (data.y[i] > 0)
+        least += wrong and abs(total) > room
+        most += wrong or abs(total) <= room
+    return Fraction(least, len(rows)), Fraction(most, len(rows))
+
+
+def judge_path(document, content, source, place):
+    """The lines of the verdict on a path, or on one of its points."""
+    course = Course(document, content, source)
+    if place:
+        k = course.find(place)
+        course.check_alike(k, k)
+        course.check_point(k)
+        checked, notes = [k], []
+    else:
+        course.check_all()
+        checked, notes = range(len(course.points)), course.check_errors()
+    lines = [f"accepted: {len(checked)} of {len(course.points)} points of a path along {document['axis']}"]
+    for k in checked:
+        point = course.points[k]
+        values = (None if point[key] is None else float(point[key]) for key in ("objective", "bound", "gap"))
+        lines.append(f"{course.name(k)}: {summary(point['status'], *values)}")
+    return lines + course.kept[checked[0]][1][4] + notes
+
+
+CLASSES_NEEDED = names_in(
+    "schema kind shared_support bias classes status objective bound gap selected results together certificate"
+)
+CLASSES_FIELDS = CLASSES_NEEDED | {"command", "class_weight"}
+WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
+
+
+class Classes:
+    """A document of several classes: section of this name."""
+
+    def __init__(self, document, content, source):
+        self.document, self.source = document, source
+        need(set(document) >= CLASSES_NEEDED, "a field of the document is missing")
+        need(set(document) <= CLASSES_FIELDS, f"unknown fields {sorted(set(document) - CLASSES_FIELDS)}")
+        need(document["kind"] == "one-vs-rest", "an unknown kind")
+        need(isinstance(document["shared_support"], bool) and isinstance(document["bias"], bool), "no yes or no")
+        self.names, self.results, self.together = (document[key] for key in ("classes", "results", "together"))
+        need(isinstance(self.results, list) and self.results, "there are no results")
+        need(all(isinstance(one, dict) for one in self.results), "a result is no mapping")
+        self.shared = document["shared_support"]
+        need(
+            isinstance(self.together, dict) if self.shared else self.together is None, "`together` of a shared support"
+        )
+        self.proofs = [self.together] if self.shared else self.results
+        self.members = members_of(content, len(self.proofs))
+        known = [one["certificate"] for one in self.proofs if one.get("certificate") is not None]
+        need(known and document["certificate"] == known[0], "the certificate is not that of the first proof")
+        self._classes()
+        for k, one in enumerate(self.results):
+            check_schema(one)
+            labels = {"negative": f"not {self.names[k]}", "positive": self.names[k]}
+            need(one.get("labels") == labels, f"the labels of class {self.names[k]!r} are others")
+            bias = isinstance(one.get("params"), dict) and one["params"].get("bias") is document["bias"]
+            need(bias, f"class {self.names[k]!r} has another bias")
+
+    def _classes(self):
+        """The classes are the labels of the data, in order; their weights."""
+        labels, by_class = sorted(set(self.source.labels(self.results[0]))), self.document.get("class_weight") or {}
+        need(isinstance(self.names, list) and len(self.names) == len(labels) == len(self.results) >= 3,
+             "the classes are not those of the data, or not one a result")  # fmt: skip
+        for label, name in zip(labels, self.names, strict=True):
+            need(isinstance(label, str) == isinstance(name, str) and is_label(label, name), "the classes are others")
+        self.labels, texts = labels, [str(name) for name in self.names]
+        need(
+            isinstance(by_class, dict) and (not by_class or set(by_class) == set(texts)), "class_weight: other classes"
+        )
+        need(all(number(v, "a class weight") > 0 for v in by_class.values()), "a class weight is not above 0")
+        self.weight = {label: float(by_class.get(text, 1.0)) for label, text in zip(labels, texts, strict=True)}
+
+    def data(self, k):
+        """The data of the k-th class."""
+        made = self.source.data(self.results[k], of=self.labels[k])
+        labels = self.source.labels(self.results[k])
+        made.weights = [w * self.weight[label] for w, label in zip(made.weights, labels, strict=True)]
+        return made
+
+    def place(self, text):
+        """The position of a class by its label."""
+        found = [k for k, name in enumerate(self.names) if str(name) == text]
+        need(found, f"there is no class {text}")
+        return found[0]
+
+    def check_proofs(self, wanted):
+        """Check the proofs of the classes at these positions, or the one of a shared support; what each comes to."""
+        if self.shared:
+            stack, scaling = self.stack()
+            self._check_atoms(stack)
+            found = [check(self.together, sidecar(self.members, 0, self.together), stack)]
+            for k in wanted:
+                self._check_entry(k, scaling)
+            return found
+        found = []
+        for k in wanted:
+            try:
+                found.append(check(self.results[k], sidecar(self.members, k, self.results[k]), self.data(k)))
+            except Rejected as error:
+                raise Rejected(f"class {self.names[k]!r}: {error}") from None
+        return found
+
+    def stack(self):
+        """The data of all classes, one block after the other, and the scaling of its columns (shift, scale)."""
+        kind = self.results[0]["scaling"].get("kind")
+        need(all(one["scaling"].get("kind") == kind for one in self.results), "the classes are scaled in two ways")
+        if any("center" in one["scaling"] for one in self.results):
+            raise Declined("a shared support of sparse data that is centred")
+        blocks, first = [self.data(k) for k in range(len(self.names))], self.results[0]["scaling"]
+        need(all(one.names == blocks[0].names for one in blocks), "the classes are read in two ways")
+        stated = {}
+        for name in first.get("shift", {}):
+            stated[name] = (*(float(number(first[key][name], key)) for key in ("shift", "scale")), 0.0)
+        columns, _, scaling = scaled_raw(blocks[0], kind, stated)
+        made = self._stacked(blocks, columns)
+        if made.sha256() != self.together.get("data_sha256"):
+            if kind != "none":
+                raise Declined("a shared support of scaled data: the scaling of its columns does not stand in it")
+            raise Rejected("the data is other data (data_sha256 of the stack)")
+        return made, scaling
+
+    def _stacked(self, blocks, scaled):
+        n, names, columns = len(blocks[0].y), [], []
+        for feature, column in zip(blocks[0].names, scaled, strict=True):
+            names += [f"{feature}|{name}" for name in self.names]
+            columns += [[0.0] * (n * k) + column + [0.0] * (n * (len(blocks) - k - 1)) for k in range(len(blocks))]
+        if self.document["bias"]:
+            names += [f"(intercept)|{name}" for name in self.names]
+            columns += [[float(i // n == k) for i in range(n * len(blocks))] for k in range(len(blocks))]
+        y, weights = [v for one in blocks for v in one.y], [v for one in blocks for v in one.weights]
+        return Data(names, columns, y, weights, labels={"negative": "the rest", "positive": "its class"})
+
+    def _check_atoms(self, stack):
+        """The atoms of `together` are the features with their columns, and the intercept is always selected."""
+        together, K = self.together, len(self.names)
+        check_schema(together)
+        names = [name.rpartition(f"|{self.names[0]}")[0] for name in stack.names[::K]]
+        columns = [stack.names[i : i + K] for i in range(0, len(stack.names), K)]
+        atoms, params = together.get("atoms"), together["params"]
+        need(isinstance(atoms, dict) and atoms.get("names") == names, "the atoms of `together` are not the features")
+        need(atoms.get("columns") == columns and not atoms.get("made"), "an atom has other columns than its feature")
+        need(atoms.get("scale") in (None, [1.0] * len(names)), "an atom of `together` has a scale")
+        need(
+            params.get("bias") is False and together["scaling"].get("kind") == "none",
+            "`together` has a bias or scaling",
+        )
+        forced = "(intercept)" in params.get("forced_in", [])
+        need(forced or not self.document["bias"], "(intercept) is not in forced_in of `together`")
+
+    def _check_entry(self, k, scaling):
+        """The classifier of a class, which follows from the shared support."""
+        one, together, name = self.results[k], self.together, self.names[k]
+        what = f"class {name!r}"
+        need(one.get("certificate") is None and one.get("bound") is None and one.get("gap") is None, f"{what}: a proof")
+        need(
+            one.get("status") == "FEASIBLE" and one.get("rows") == [] and not one.get("extra"),
+            f"{what}: a status, or rows",
+        )
+        need(not (one.get("relaxed") or one.get("near_optimal") or one.get("atoms")), f"{what}: more than a classifier")
+        selected = [s for s in together["selected"] if s != "(intercept)"]
+        need(one["selected"] == selected, f"{what}: another selection than the shared one")
+        data, weights = self.data(k), {}
+        intercept = float(together["weights"].get(f"(intercept)|{name}", 0.0))
+        for feature, (shift, scale) in zip(data.names, scaling, strict=True):
+            w = together["weights"].get(f"{feature}|{name}", 0.0) / scale
+            if w != 0:
+                weights[feature] = w
+                intercept -= w * shift
+        need(one["weights"] == weights and one["intercept"] == intercept, f"{what}: the classifier is another one")
+        params = {key: value for key, value in together["params"].items() if key not in ("M", "forced_in", "bias")}
+        params |= {"M": len(selected), "forced_in": selected, "bias": self.document["bias"]}
+        own = {"forced_in": []} | one["params"]
+        need(set(own) == set(params) and all(own[key] == params[key] for key in params if key != "forced_in"),
+             f"{what}: other params")  # fmt: skip
+        need(sorted(own["forced_in"]) == sorted(selected), f"{what}: other features are forced in")
+        need(one["data_sha256"] == data.sha256(), f"{what}: the data is other data (data_sha256)")
+        p, arrays = len(data.names), {}
+        for i, key in enumerate(("column_shift", "column_scale")):
+            arrays[key] = Array([pair[i].hex().encode() for pair in scaling], (p,), "S")
+        stated = Statement(one | {"certificate": {}}, arrays, data)
+        check_classifier(stated)
+
+    def check_summary(self):
+        """Status, objective, bound, gap and selection of the whole."""
+        document, proofs = self.document, self.proofs
+        need(document["status"] == min((one["status"] for one in proofs), key=WORST.index), "the status is another")
+        for key in ("objective", "bound"):
+            values = [number_or_none(one[key], key) for one in proofs]
+            total = None if None in values else sum(values)
+            said = number_or_none(document[key], key)
+            need((said is None) == (total is None) and (total is None or near(total, said)), f"the {key} is no sum")
+        upper, lower = (number_or_none(document[key], key) for key in ("objective", "bound"))
+        need(gap_agrees(number_or_none(document["gap"], "gap"), upper, lower), "the gap is another")
+        names = dict.fromkeys(s for one in proofs for s in one["selected"] if not (self.shared and s == "(intercept)"))
+        need(document["selected"] == list(names), "the selected features are not those of the classes")
+
+
+def judge_classes(document, content, source, label):
+    """The lines of the verdict on several classes, or on one of them."""
+    several = Classes(document, content, source)
+    wanted = [several.place(label)] if label else range(len(several.names))
+    found = several.check_proofs(wanted)
+    first = several.results[0]
+    notes = reading_notes(rules_of(first), several.data(0), ", ".join(repr(name) for name in several.names))
+    notes += dict.fromkeys(note for one in found for note in one[4] if ".toml" in note)
+    if label:
+        one = several.results[wanted[0]]
+        values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
+        return [f"accepted: class {several.names[wanted[0]]}, {summary(one['status'], *values)}", *notes]
+    several.check_summary()
+    values = (None if document[key] is None else float(document[key]) for key in ("objective", "bound", "gap"))
+    kind = "with a shared support" if several.shared else "one against the rest"
+    lines = [f"accepted: {len(several.names)} classes, {kind}, {summary(document['status'], *values)}"]
+    for k, one in enumerate(several.results):
+        values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
+        lines.append(f"class {several.names[k]}: {summary(one['status'], *values)}")
+    return [*lines, *notes]
+
+
+# --- The command line ----------------------------------------------------------------------------------------
+
+BAD = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, struct.error)
+"""What a malformed document raises where nothing looked at it before."""
+
+
 def guarded(document, arrays, data):
     """("accepted", the numbers), ("rejected", why) or ("declined", why)."""
+    return verdict_of(lambda: check(document, arrays, data))
+
+
+def verdict_of(judge):
+    """("accepted", what a judge found), ("rejected", why) or ("declined", why)."""
     try:
-        return "accepted", check(document, arrays, data)
+        return "accepted", judge()
     except Rejected as error:
         return "rejected", str(error)
     except Declined as error:
         return "declined", str(error)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError) as error:
+    except BAD as error:
         return "rejected", f"the document is malformed: {type(error).__name__} {error}"
+    except OSError as error:
+        return "declined", f"cannot be read: {error}"
     except (MemoryError, RecursionError):
         return "declined", "too large"
 
@@ -1414,41 +3256,50 @@ def load(text):
         raise Rejected(f"not JSON: {error}") from None
 
 
+def beside(path, document):
+    """The bytes of the archive that a document names, after its digest was compared."""
+    entry = document.get("certificate")
+    if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+        raise Declined("the document has no certificate beside it")
+    content = (path.parent / Path(entry["file"]).name).read_bytes()
+    if "classes" not in document:  # there it is the digest of the first proof, compared when that is read
+        need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
+    return content
+
+
+def judge(where, data):
+    """The lines of the verdict on RESULT.json, PATH.json#POINT or CLASSES.json#LABEL, over a file of data."""
+    name, mark, place = str(where).partition("#")
+    path = Path(name)
+    document = load(path.read_text("utf-8"))
+    check_schema(document)
+    content = beside(path, document)
+    if "points" in document or "classes" in document:
+        several = judge_path if "points" in document else judge_classes
+        return several(document, content, Source(data), place)
+    need(not mark, "a result has no parts")
+    return said_of(check(document, read_archive(content), Source(data).data(document)))
+
+
+def said_of(found):
+    """The lines of an accepted result."""
+    status, objective, bound, gap, notes = found
+    return [f"accepted: {summary(status, objective, bound, gap)}", *notes]
+
+
+def summary(status, objective, bound, gap):
+    values = [("objective", objective, ".10g"), ("bound", bound, ".10g"), ("gap", gap, ".3g")]
+    return ", ".join([status, *(f"{name} {'none' if v is None else format(v, form)}" for name, v, form in values)])
+
+
 def main(argv):
     """The command line; see the module."""
     if len(argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    path = Path(argv[0])
-    try:
-        document = load(path.read_text("utf-8"))
-        entry = document.get("certificate") if isinstance(document, dict) else None
-        if isinstance(document, dict) and "points" in document:
-            raise Declined("a path: save one of its points as a result")
-        if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
-            raise Declined("the document has no certificate beside it")
-        content = (path.parent / Path(entry["file"]).name).read_bytes()
-        need(hashlib.sha256(content).hexdigest() == entry.get("sha256"), "the sidecar is another file (sha256)")
-        found = guarded(document, read_archive(path.parent / Path(entry["file"]).name), read_data(argv[1], document))
-    except (OSError, UnicodeDecodeError) as error:
-        found = "declined", f"cannot be read: {error}"
-    except Rejected as error:
-        found = "rejected", str(error)
-    except Declined as error:
-        found = "declined", str(error)
-    word, what = found
-    if word != "accepted":
-        print(f"{word}: {what}")
-        return 1 if word == "rejected" else 2
-    status, objective, bound, gap, notes = what
-    for note in notes:
-        print(f"the data's .toml asks for {note}; the problem does not have it")
-    shown = [
-        f"{name} {'none' if v is None else format(v, '.10g')}"
-        for name, v in (("objective", objective), ("bound", bound))
-    ]
-    print(f"accepted: {status}, {shown[0]}, {shown[1]}, gap {'none' if gap is None else format(gap, '.3g')}")
-    return 0
+    word, what = verdict_of(lambda: judge(*argv))
+    print("\n".join(what) if word == "accepted" else f"{word}: {what}")
+    return {"accepted": 0, "rejected": 1, "declined": 2}[word]
 
 
 if __name__ == "__main__":

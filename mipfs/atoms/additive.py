@@ -152,8 +152,7 @@ class Additive(Atoms, ABC):
         features = {}
         for j in map(int, chosen):
             place = {"column": j, "shift": float(raw.shift[j]), "scale": float(raw.scale[j])}
-            center = {"center": float(raw.center[j])} if raw.center[j] else {}
-            features[raw.feature_names[j]] = {**place, **center, "map": self.stated(j)}
+            features[raw.feature_names[j]] = {**place, "map": self.stated(j)}
         return {**self.declared, "features": features}
 
     def _view(self) -> Instance:
@@ -265,14 +264,15 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
 
 def lowest(raw: Instance) -> Array:
     """The least value of every feature, (p,)."""
+    if raw.unscaled is not None:  # what scales values keeps their order
+        return standing(raw.unscaled.min(axis=0).toarray().ravel(), raw.shift, raw.scale)
     least = raw.X.min(axis=0)
     return np.asarray(least.toarray() if sparse.issparse(least) else least, dtype=float).ravel() - raw.center
 
 
 def dense_part(raw: Instance, features: Any) -> Array:
     """Some features, (n, k), as the data stands for them."""
-    part = raw.X[:, features]
-    return np.asarray((part.toarray() if raw.is_sparse else part) - raw.center[features], dtype=float)
+    return raw.stated(np.arange(raw.n_features)[features])
 
 
 def counted_from(x: Array, least: float, what: str) -> Array:

@@ -92,7 +92,10 @@ class Features(Atoms):
     def omega_error(self, v: Array) -> Array:
         """A bound on |computed − exact| of every ω_j, shape (p,).
 
-        γ_n Σ_i |v_i x_ij| ≤ γ_n ‖v‖ ‖x_j‖ for any order of summation, doubled for the norms' own error.
+        γ_n Σ_i |v_i x_ij| ≤ γ_n ‖v‖ ‖x_j‖ for any order of summation, doubled for the norms' own error. What
+        `data` stands for is d = fl(fl(x − shift)/scale); an entry of a centred sparse column is fl(d + center),
+        u|x_ij| off, which makes γ_(n+1) of γ_n. Where a search reads x/scale as it lies in a file, γ_(n+4) holds
+        |x/scale − center − d| ≤ 3u(|x| + |shift|)/scale too; the factors n + 4 and 2 have room for both.
         """
         return omega_radius(v, self.norms, np.abs(self.data.center))
 

@@ -172,7 +172,7 @@ def quantised(x: Array, levels: int | None, top: Array | float) -> Array:
 def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, Array]]:
     """Features, samples and values of the entries that may not be zero, block after block of whole features."""
     n, p = raw.n_samples, raw.n_features
-    if raw.is_sparse and not shift:
+    if raw.is_sparse and not shift and not np.any(raw.center):
         ends = raw.X.indptr
         cuts = [0, *(np.flatnonzero(np.diff(ends[1:] // NUMBERS_PER_BLOCK)) + 1).tolist(), p]
         for first, last in itertools.pairwise(cuts):

@@ -77,6 +77,7 @@ def told_of(features: Features, number: int, heads: int) -> tuple[Any, ...]:
     X = features.data.X
     part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
     at = slice(part.start, part.stop)
-    centred = X.is_sparse and X.scaling == "standard" and bool(np.any(features.data.center))
-    center = features.data.center[at] if centred else None
+    centred = X.is_sparse and X.scaling == "standard" and bool(np.any(features.data.shift))
+    # Of the values as they lie there, which `radius` covers: 3u(|x| + |shift|)/scale an entry (docs/proof.md).
+    center = features.data.shift[at] / features.data.scale[at] if centred else None
     return part, features.scale[at], X.divisor(part), center, heads

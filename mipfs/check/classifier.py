@@ -13,9 +13,10 @@ import numpy as np
 from mipfs.check.bounded import Bounded
 from mipfs.check.exact import rounded, shorts
 from mipfs.check.regulariser import terms_above
-from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, U, number, require
+from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
+from mipfs.data.rules import FIRST_RULES
 
 DOUBTFUL_ERROR = 1e-11
 """The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
@@ -62,7 +63,6 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
         found = _evaluated(statement, document, chosen)
-    _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
 
@@ -75,7 +75,7 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
     require({*places.values()} == used, "the columns of the result are not those of the selected features")
-    centred = {name for name in places if data.center[data.index[name]]}
+    centred = {name for name in places if data.rules == FIRST_RULES and data.center[data.index[name]]}
     for what, values, names in (
         ("shift", data.shift, places.keys()),
         ("scale", data.scale, places.keys()),
@@ -90,34 +90,6 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
                 number(one, f"the {what} of {name!r}") == exact,
                 f"the {what} of {name!r} is {one!r}, but {exact!r} in the data",
             )
-
-
-def check_scaling(arrays: Arrays, data: Instance) -> None:
-    """Shift, scale and centre of all columns are those of the data, bit for bit, where the certificate states them."""
-    stated = {name: arrays[f"column_{name}"] for name in ("shift", "scale", "center") if f"column_{name}" in arrays}
-    require(not stated or stated.keys() >= {"shift", "scale"}, "the certificate has half of the columns' scaling")
-    exact = {"shift": data.shift, "scale": data.scale, "center": data.center}
-    require("center" in stated or not stated or not np.any(data.center), "the certificate lacks the columns' centres")
-    for name, texts in stated.items():
-        require(texts.shape == exact[name].shape and texts.dtype.kind == "S", f"the columns' {name} is malformed")
-        found = [float.fromhex(text.decode("ascii")) for text in texts.tolist()]
-        require(found == exact[name].tolist(), f"the {name} of the columns in the certificate is not that of the data")
-
-
-def _check_reading(data: Instance, read: Any) -> None:
-    """The column of the labels and the words of columns of words are those of the data, where it has them."""
-    if read is None:
-        return
-    label = read["label"]
-    words = dict(read["words"])
-    same = label is None or data.label is None or label == data.label
-    require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
-    gone = read.get("left_out")
-    apart = gone is None or data.left_out is None or {*gone} == {*data.left_out}
-    require(apart, f"columns of words that are no features are {data.left_out}, and not {gone}")
-    for column, seen in words.items() if data.words else ():
-        require(column in data.words, f"{column!r} is no column of words of the data")
-        require([*seen] == [*data.words[column]], f"the words of the column {column!r} are not those of the data")
 
 
 def _columns(names: Any, data: Instance) -> Integers:
@@ -235,14 +207,18 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     target = statement.target(at.rho)
     scale = statement.data.scale[at.ids]
     exact = [Fraction(w) * Fraction(s) for w, s in zip(at.weights.tolist(), scale.tolist(), strict=True)]
-    block = data.block(at.ids)
+    block, of = data.exactly(at.ids)
+    exact = [exact[k] for k in of.tolist()]
     at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
     Z = block.values
     w = np.array([float(one) for one in exact])
     b = float(at_zero)
     scores = np.asarray(Z @ w).ravel() + b
     tiny = TINY if any(exact) or at_zero else 0.0  # of what underflows
-    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)
+    beside = 0.0  # what columns on another scale may be off
+    if statement.scaled is not None and statement.scaled.sizes is not None:
+        beside = 1.01 * float(statement.scaled.sizes[at.ids] @ np.abs(w[: at.ids.size]))
+    off = (of.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny) + beside
     require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
     short = target - data.y * scores
     loss, error, doubt = statement.loss_at(short, off)
@@ -251,10 +227,10 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     if error > most and unsure.size:
         rows = (Z if isinstance(Z, np.ndarray) else Z.tocsr())[unsure]
         whole, exponent = shorts(rows, data.y[unsure], exact, at_zero, target)
-        exactly = statement.exact_loss(whole, exponent)
+        exactly = None if beside else statement.exact_loss(whole, exponent)
         if exactly is not None:
             return exactly
         short[unsure] = rounded(whole, exponent)
-        off[unsure] = U * np.abs(short[unsure]) + tiny
+        off[unsure] = U * np.abs(short[unsure]) + tiny + beside
         loss, error, _ = statement.loss_at(short, off)
     return loss, error

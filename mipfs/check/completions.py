@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mipfs.check.dual_vectors import Columns, Duals
+from mipfs.check.dual_vectors import Duals
 from mipfs.check.rounding import Array, Integers, U
 from mipfs.check.statement import Atoms, Statement
 
@@ -34,7 +34,7 @@ class Completions:
         statement = duals.statement
         block = statement.data.block()
         X = block.values.toarray() if block.is_sparse else np.asarray(block.values)
-        columns = Columns(X, duals.is_exact)
+        columns = duals.columns(0, X)
         moved = np.array(X.T, dtype=float, order="C")  # a column is a row here, near in memory
         moved[columns.far] -= columns.off[columns.far, None]
         self._duals, self._moved, self._norms = duals, moved, columns.norms

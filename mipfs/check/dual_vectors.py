@@ -152,12 +152,16 @@ class Duals:
     def _omegas(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array, Array]]:
         """ω (B, k) and how far it may be off, block by block: by γ_n ‖v‖ ‖x_j‖, and what the centre is off.
 
+        A sparse column with implicit zeros holds fl(d + center) of the stated value d (`mipfs.data.matrix.placed`):
+        each entry is off by u of itself, which makes γ_(n+1) of γ_n; n + 8 has room for it beside the 4 ulp of v.
+
+
         `keep` holds what is known of the columns for the next dual vectors.
         """
         lengths = _lengths(v.T)
         weight = np.abs(v).sum(axis=1)
         for at, X in _in_blocks(self.statement.data.block().values):
-            columns = self._columns[at] if at in self._columns else Columns(X, self.is_exact)
+            columns = self._columns[at] if at in self._columns else self.columns(at, X)
             if keep:
                 self._columns[at] = columns
             center = self.statement.data.center[at : at + columns.norms.size] - columns.off
@@ -169,6 +173,17 @@ class Duals:
                 radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)
                 omega -= shift
             yield at, omega, radius
+
+    def columns(self, at: int, X: Any) -> Columns:
+        """What is known of the columns X, the first of which is the one at `at`.
+
+        What they are off the stated scale takes ‖v‖ times its length off ω; it is in the norms, which γ_n multiplies.
+        """
+        found = Columns(X, self.is_exact)
+        scaled = self.statement.scaled
+        if scaled is not None and scaled.lengths is not None:
+            found.norms = found.norms + scaled.lengths[at : at + found.norms.size] / self.gamma
+        return found
 
     def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
         """c − ½ s (B, p), rounded down."""

@@ -25,7 +25,7 @@ PARAMS = _names(
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
 SCALING, READ, LABELS = (
     _names("kind shift scale center"),
-    _names("label words left_out recipe"),
+    _names("label words left_out kept recipe"),
     _names("negative positive"),
 )
 RECIPE = _names("drop use impute types filled missing")
@@ -48,18 +48,18 @@ def rules_of(document: Document) -> int:
 
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
-    rules_of(document)
+    read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
     _only(document, RESULT, "the result")
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")
-    _only(document["scaling"], SCALING, "the scaling")
+    _only(document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling")
     _only(document["labels"], LABELS, "the labels")
     _only(document["certificate"], CERTIFICATE, "the certificate")
     _each(document["rows"], ROW, "a row")
     _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
-    _only(document.get("read") or {}, READ, "what was read")
+    _only(document.get("read") or {}, read, "what was read")
     _only((document.get("read") or {}).get("recipe") or {}, RECIPE, "how the table was prepared")
     _check_atoms(document.get("atoms") or {})
     near = document.get("near_optimal")

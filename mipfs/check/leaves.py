@@ -47,7 +47,7 @@ def _check_arrays(arrays: Arrays) -> None:
     """Types, and sizes that belong together."""
     n_duals = len(arrays["dual_q"])
     for name, held in arrays.items():
-        scaling = name.startswith("column_")  # `classifier.check_scaling` looks at these
+        scaling = name.startswith("column_")  # `mipfs.check.scaling` looks at these
         kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
         require(held.dtype.kind in kinds, f"{name!r} holds values of type {held.dtype}")
     for name, size in (("version", 1), ("dual_start", n_duals + 1), ("dual_level", n_duals), ("dual_width", n_duals)):

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.known import rules_of
 from mipfs.check.maps import Map, map_of, picked
 from mipfs.check.rounding import Array, Document, Integers, number, require
 from mipfs.data.instance import Instance
 from mipfs.data.made import GroupNames, MadeMatrix
+from mipfs.data.rules import FIRST_RULES
 
 DECLARED = ("name", "options", "data_sha256", "n_features", "scaling")
 
@@ -66,6 +68,11 @@ class MadeAtoms:
         return found if self.scale is None else found * np.square(self.scale)
 
 
+def table_of(data: Instance) -> Instance:
+    """The user's data: `data`, or what its columns are made of."""
+    return getattr(data.block().values, "raw", None) or data
+
+
 def view(document: Document, data: Instance) -> Instance:
     """The data that the result's columns belong to: `data`, or what is made of it.
 
@@ -74,7 +81,7 @@ def view(document: Document, data: Instance) -> Instance:
     made = (document.get("atoms") or {}).get("made")
     if made is None or "kind" in made:
         return data
-    raw = getattr(data.block().values, "raw", None) or data
+    raw = table_of(data)
     require(made["data_sha256"] == raw.sha256, "this is other data than the result was found on")
     require(made["scaling"] == raw.scaling, f"the result is about data with scale {made['scaling']!r}")
     require(made["n_features"] == raw.n_features, f"the data has {raw.n_features} features")
@@ -89,6 +96,7 @@ def view(document: Document, data: Instance) -> Instance:
         shift=np.broadcast_to(0.0, K),
         scale=np.broadcast_to(1.0, K),
         scaling="none",
+        prepared=None,  # a recipe is in the digest of `raw`, which `declared` has
         values_sha256=hashlib.sha256(declared.encode()).hexdigest(),
     )
 
@@ -104,10 +112,10 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
     require(dict(features).keys() == names.keys(), "the features that are used are not the selected ones")
     for name, j in names.items():
         said = features[name]
-        known = {"column", "shift", "scale", "center", "map"}
-        require(set(said) | {"center"} == known, f"feature {name!r} says other things than are known")
+        center = {"center"} & set(said) if rules_of(document) == FIRST_RULES else set()
+        require({*said} == {"column", "shift", "scale", "map"} | center, f"feature {name!r} says what is not known")
         require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
         same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
-        same = same and said.get("center", 0.0) == float(raw.center[j])
+        same = same and (raw.rules != FIRST_RULES or said.get("center", 0.0) == float(raw.center[j]))
         require(same, f"shift, scale or center of {name!r} are not those of the data")
         require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")

@@ -54,7 +54,7 @@ class Map:
 
     def of_data(self, j: int) -> Array:
         """The values (n,) of feature j as the data stands for them."""
-        return np.asarray(self.raw.block(np.array([j])).dense().ravel())
+        return self.raw.stated(np.array([j])).ravel()
 
     def size(self, j: int) -> int:
         """How many columns feature j has."""

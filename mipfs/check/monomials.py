@@ -147,7 +147,7 @@ class Monomials:
         require(stated == wanted, "the rows are not those of heredity over the monomials held")
 
     def _check_columns(self, document: Document) -> None:
-        """Places, shift and scale of the features in selected monomials, and words, are those of the data."""
+        """Places, shift and scale of the features in selected monomials are those of the data."""
         base = self.base
         at = {name: key for name, key in zip(self.names, self.held, strict=True)}
         require(all(name in at for name in document["selected"]), "a monomial is selected that is not held")
@@ -158,11 +158,6 @@ class Monomials:
             right = {name: float(values[j]) for name, j in used.items()}
             require(dict(document["scaling"][what]) == right, f"the {what} is not that of the data")
         require("center" not in document["scaling"], "monomials of implicitly centred data are not known")
-        read = document.get("read") or {"label": None, "words": {}}
-        label = read["label"] is None or base.label is None or read["label"] == base.label
-        require(label, "the labels stand in another column of the data")
-        for column, seen in read["words"].items() if base.words else ():
-            require([*seen] == [*base.words.get(column, ())], f"the words of the column {column!r} are others")
 
     def in_words(self, lines: Sequence[str]) -> tuple[str, ...]:
         """The statement over the monomials held, with what it is over in truth."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +35,20 @@ def require(holds: Any, reason: str) -> None:
     """Reject unless it holds."""
     if not holds:
         raise Rejected(reason)
+
+
+def refusal(check: Callable[[], object]) -> str:
+    """Why a check refuses what it was given, in one line; "" where it does not."""
+    try:
+        with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
+            check()
+    except Rejected as rejected:
+        return " ".join(str(rejected).split())
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
+        return " ".join(f"the certificate is malformed: {type(error).__name__}: {error}".split())
+    except (MemoryError, RecursionError) as error:
+        return f"the certificate is malformed: {type(error).__name__}"
+    return ""
 
 
 def number(value: Any, what: str) -> float:

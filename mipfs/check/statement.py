@@ -34,6 +34,7 @@ from mipfs.check.rounding import (
     rational,
     require,
 )
+from mipfs.check.scaling import OnScale
 from mipfs.check.stated import stated_loss
 from mipfs.data.instance import Instance
 
@@ -107,6 +108,8 @@ class Statement:
 
     is_sum = True
     """Whether the loss is a sum over the samples."""
+    scaled: OnScale | None = None
+    """How far the columns of `data` may be off the stated ones; None of exact ones."""
     constant: float | None = None
     """κ of an intercept b that costs ½ (b/κ)², as the weight of a constant column does; None of a free one, or none."""
 

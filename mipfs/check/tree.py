@@ -12,7 +12,8 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
     without.py       what the leaves prove without bounds on the weights
-    known.py         the names that a result may use
+    known.py         the names that a result may use        reading.py      how a raw table became columns
+    scaling.py       the stated shift and scale of the columns, which define the problem
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
@@ -32,21 +33,20 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.known import check_arrays, check_known
+from mipfs.check.known import check_arrays, check_known, rules_of
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
-from mipfs.check.recipe import check_recipe
+from mipfs.check.reading import check_reading, reading_in_words, without_table
 from mipfs.check.relaxed import check_relaxation, unshown
-from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
+from mipfs.check.rounding import Arrays, Document, absent_or, refusal, require
+from mipfs.check.scaling import REMEDY, by_rules, on_stated
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
@@ -61,6 +61,7 @@ NEVER = {
     "calibration": "the probabilities, which are estimated",
 }
 """What stands in a result and is not checked."""
+BOUND = "the bound, the gap, and any list of near-optimal supports: there is no certificate"
 
 
 @dataclass(frozen=True)
@@ -127,17 +128,78 @@ def check(
     """
     begin = time.perf_counter()
     found = dict[str, Any]()
-    reason = ""
-    try:
-        with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
-            _check(document, arrays, data, reading, given, found, told)
-    except Rejected as rejected:
-        reason = " ".join(str(rejected).split())
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
-        reason = " ".join(f"the certificate is malformed: {type(error).__name__}: {error}".split())
-    except (MemoryError, RecursionError) as error:
-        reason = f"the certificate is malformed: {type(error).__name__}"
+    reason = refusal(lambda: _check(document, arrays, data, reading, given, found, told))
     return Report(not reason, reason, **found, seconds=time.perf_counter() - begin)
+
+
+def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] | None = None) -> Report:
+    """Check all that a result states but its proof, of which nothing is at hand; parameters as those of `check`."""
+    begin = time.perf_counter()
+    found = dict[str, Any]()
+
+    def without_proof() -> None:
+        asked = {"kind": "tree", "bound": None, "gap": document["params"]["gap"]}
+        read = read_on_data({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
+        said = absent_or(document["bound"], -math.inf, "the bound")
+        judge(read.document, read.incumbent, said)  # that its own numbers fit one another
+        found["unchecked"] += (BOUND,)
+
+    reason = refusal(without_proof)
+    return Report(not reason, reason, **found, seconds=time.perf_counter() - begin)
+
+
+class ReadOnData(NamedTuple):
+    """What a result states, read on the data, all but the proof."""
+
+    document: Document
+    statement: Statement
+    incumbent: classifier.Classifier
+    made: Monomials | None
+
+
+def read_on_data(
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: Reading,
+    given: Mapping[str, Any] | None,
+    found: dict[str, Any],
+) -> ReadOnData:
+    """Compare what a result states with the data; what the report has of it is entered in `found`."""
+    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
+    require(status in STATUSES, f"the status {status!r} is unknown")
+    check_known(document)
+    check_arrays(document, arrays)
+    data = by_rules(data, rules_of(document))
+    table, data = functions.table_of(data), functions.view(document, data)
+    require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
+    check_reading(document, table)
+    require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    scaled = on_stated(document, arrays, data)
+    table, data = (scaled.data if table is data else table), scaled.data
+    require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
+    made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
+    if made is not None:
+        require(scaled.lengths is None, f"products of columns on another scale are not known: {REMEDY}")
+        document = made.document
+        data = made.data
+    statement = reading[0](document, data)
+    statement.scaled = scaled
+    derived.append(statement, certificate.get("derived", ()))
+    described = words.in_words(statement, reading_in_words(document, table))
+    described = described if made is None else made.in_words(described)
+    found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
+    incumbent = classifier.read(statement, document)
+    functions.check_inputs(document, data, incumbent.chosen)
+    found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
+    found["unchecked"] += without_table(document, table)
+    if certificate.get("found") is not None:
+        found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
+    found["unchecked"] += (*unshown(document), *believed(document["params"]))
+    near = document.get("near_optimal")
+    if near is not None and any(entry.get("ties") for entry in near["supports"]):
+        found["unchecked"] += ("how many larger supports only add features of weight 0",)
+    return ReadOnData(document, statement, incumbent, made)
 
 
 def _check(
@@ -149,35 +211,9 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
-    require(status in STATUSES, f"the status {status!r} is unknown")
-    check_known(document)
-    check_arrays(document, arrays)
-    raw, data = data, functions.view(document, data)
-    require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
-    check_recipe(document, raw)
-    require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
-    classifier.check_scaling(arrays, data)
-    require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
-    made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
-    if made is not None:
-        document = made.document
-        data = made.data
-    statement = reading[0](document, data)
-    derived.append(statement, certificate.get("derived", ()))
-    described = words.in_words(statement, raw) if made is None else made.in_words(words.in_words(statement, raw))
-    found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
-    incumbent = classifier.read(statement, document)
-    functions.check_inputs(document, data, incumbent.chosen)
-    found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
-    if (document.get("read") or {}).get("words") and not data.words:
-        found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
-    if certificate.get("found") is not None:
-        found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
-    found["unchecked"] += (*unshown(document), *believed(document["params"]))
-    near = document.get("near_optimal")
-    if near is not None and any(entry.get("ties") for entry in near["supports"]):
-        found["unchecked"] += ("how many larger supports only add features of weight 0",)
+    document, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
+    data = statement.data
+    certificate, status, near = document["certificate"], document["status"], document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(
         certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"

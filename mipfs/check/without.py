@@ -15,6 +15,7 @@ from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.leaves import SCREEN, Tree, least_bound
 from mipfs.check.rounding import Arrays, Document, Rejected
+from mipfs.check.scaling import OnScale
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
@@ -34,7 +35,7 @@ def beside(
     term = statement.regulariser
     if not isinstance(term, Bounded) or term.is_homogeneous or not math.isfinite(level):
         return {}
-    return {"bound_without_box": bound_without(document, arrays, data, reading, level)}
+    return {"bound_without_box": bound_without(document, arrays, data, reading, level, statement.scaled)}
 
 
 def bound_without(
@@ -43,6 +44,7 @@ def bound_without(
     data: Instance,
     reading: tuple[type[Statement], type[Duals]],
     level: float,
+    scaled: OnScale | None = None,
 ) -> float:
     """A lower bound of the problem without bounds on its weights, of the unit margin.
 
@@ -50,9 +52,11 @@ def bound_without(
     ----------
     document, arrays, data, reading : as those of `check`, with which they were accepted
     level : float, the bound that the leaves prove with the bounds on the weights
+    scaled : OnScale, of the data, where it was put on another scale
     """
     params = {name: value for name, value in document["params"].items() if name != "weight_bounds"}
     statement = reading[0]({**document, "params": params}, data)
+    statement.scaled = scaled
     derived.append(statement, document["certificate"].get("derived", ()))
     tree = Tree(arrays, statement.p, statement.whole)
     what = over_few(statement, reading[1](statement, arrays), tree)

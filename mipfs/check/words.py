@@ -10,7 +10,6 @@ import numpy as np
 
 from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
-from mipfs.check.recipe import in_words as in_data
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, Row
@@ -18,8 +17,8 @@ from mipfs.data.instance import Instance, Row
 Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 
 
-def in_words(statement: Statement, table: Instance | None = None) -> tuple[str, ...]:
-    """The problem, one line for each of its parts and rows; and what was done to a raw `table`."""
+def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
+    """The problem, one line for each of its parts and rows; and how a table was `read`."""
     data = statement.data
     params = statement.params
     atoms = statement.atoms
@@ -35,8 +34,8 @@ def in_words(statement: Statement, table: Instance | None = None) -> tuple[str, 
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
-        *([] if table is None or table.prepared is None else in_data(table.prepared.document())),
         _selection(statement, what),
+        *read,
     ]
     if bounds:
         lines.append(f"weights: {bounds}")

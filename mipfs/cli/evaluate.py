@@ -52,7 +52,9 @@ def evaluate(
 
 def card_of(file: str, held: Held) -> Scorecard | None:
     """The scorecard in a file; None where it holds something else."""
-    if held.kind != "scorecard":
+    from mipfs.result.documents import CARD
+
+    if held.kind != CARD:
         return None
     from mipfs.lab.scorecard import read_scorecard
 

@@ -31,8 +31,6 @@ def predict(
 
     Labels in DATA are not looked at, and need not be there.
     """
-    import numpy as np
-
     from mipfs.cli.evaluate import card_of, new_rows
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import predict_classes, print_labels
@@ -58,9 +56,7 @@ def predict(
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
     if card is not None and scores:
-        from mipfs.lab.scorecard.card import DIGITS
-
-        columns = {"totals": np.round(card.totals(data), DIGITS).tolist()} | columns
+        columns = {"totals": card.compared(card.totals(data)).tolist()} | columns
     if probability:
         columns["probabilities"] = probabilities(result, values).tolist()
     write_json({"schema": 1, "labels": labels, **columns}, json)

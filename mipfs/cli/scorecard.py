@@ -42,20 +42,28 @@ def scorecard(
     from mipfs.cli.text import say, show_blocks
     from mipfs.cli.verify import data_of
     from mipfs.lab import scorecard as card
+    from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
     inputs = (documents.split(result_file)[0], data_file)
-    check_target(json, *inputs)
+    check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     result = documents.load(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
-    if json is not None:
+    if json == "-":
         write_json(found.document(), json)
+    elif json is not None:
+        found.save(json)
     write_page(report, f"Scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
     if json != "-" and not quiet:
         show_blocks(found.blocks())
         if json is not None:
-            say(f"\nwritten to {json}")
+            beside = (
+                ""
+                if found.result.certificate is None
+                else f", the certificate of its result to {sidecar_of(Path(json)).name}"
+            )
+            say(f"\nwritten to {json}{beside}")
         tell_page(report, after=json is not None)
     return 0

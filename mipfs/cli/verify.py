@@ -78,6 +78,7 @@ def verify(
     """
     from mipfs.cli.output import check_target
     from mipfs.cli.several import refuse_unproven, verify_classes, verify_path
+    from mipfs.cli.verify_card import verify_card
     from mipfs.result import documents
 
     file, name = documents.split(result_file)
@@ -91,7 +92,8 @@ def verify(
     held = documents.held(file)
     if recompute and held.document and held.kind != documents.PATH:
         raise UsageError("--recompute solves the folds of a path again; leave it out")
-    kinds = {documents.CLASSES: verify_classes, documents.PATH: verify_path}
+    # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.
+    kinds = {documents.CLASSES: verify_classes, documents.CARD: verify_card, documents.PATH: verify_path}
     kinds |= dict.fromkeys(documents.UNPROVEN, refuse_unproven)
     return kinds.get(held.kind, verify_result)(asked, held.document)
 
@@ -140,7 +142,7 @@ def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
             raise
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
-        rows = _rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+        rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
         report = mipfs.verify(result, data, rows, verbose=not asked.quiet)
         report = dataclasses.replace(report, differs=(*report.differs, *other_recipe(result, reading.data_file)))
     write_json(
@@ -193,12 +195,13 @@ def data_of(
 def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tuple[Recipe, dict[str, Any]]:
     """What was done to the table of a result, and what `mipfs.read` is told to read it so again, on scale `kind`."""
     from mipfs.data.recipe import Recipe
+    from mipfs.data.table_reading import StatedWords
 
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
     given = {"scale": kind, **recipe_options(None, None, None, None, words)}
-    if not words and result.read is not None:
-        given["left_out"] = result.read.get("left_out")
+    if not words:
+        given["words"] = StatedWords.of(result.rules, result.read)
     return Recipe.of_document(result.recipe), given
 
 
@@ -207,16 +210,25 @@ def other_recipe(result: Result, data_file: str) -> list[str]:
     from mipfs.data.recipe import Recipe
     from mipfs.readers.sidecar import Sidecar
 
-    asked = Recipe.of(**Sidecar.beside(Path(data_file)).recipe).document()
+    beside = Sidecar.beside(Path(data_file))
+    asked = Recipe.of(**beside.recipe).document()
     done = Recipe.of_document(result.recipe).document()
+    gone = (result.read or {}).get("left_out") or ()
     return [
-        f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
-        for name in asked
-        if asked[name] != done[name] and asked[name]
+        *(
+            f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
+            for name in asked
+            if asked[name] != done[name] and asked[name]
+        ),
+        *(
+            f"the data asks for the column of words {name!r}; the result leaves it out"
+            for name in beside.words
+            if name in gone
+        ),
     ]
 
 
-def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
+def rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
     """The rows that must hold beside those of the data: the model's own, and those of an LP file."""
     rows = None
     if subject_to is not None:
@@ -238,7 +250,7 @@ def given_rows(data: Instance, asked: Asked) -> dict[str, Any] | None:
     """The rows that a problem must have beside those of the data, as the JSON of a result has them."""
     from mipfs.result.verification import given_of
 
-    rows = _rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+    rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
     return None if rows is None else given_of(rows, data)
 
 

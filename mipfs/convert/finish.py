@@ -48,7 +48,7 @@ def finish(
     store = folder / "store"
     n = int(state["rows"])
     store.mkdir(exist_ok=True)
-    order, names, groups = _named(source, state, asked)
+    order, names, groups, apart = _named(source, state, asked)
     runs = Runs(folder / "spill", state["runs"])
     p = len(order)
     if p == 0:
@@ -77,7 +77,7 @@ def finish(
     labels, y_files = _write_samples(source, folder, store, state)
     listed = {name: one for block_files in files.values() for name, one in block_files.items()} | y_files
     if names is not None:
-        write_text(store / "names.json", json.dumps({"names": names, "groups": groups}, ensure_ascii=False))
+        write_text(store / "names.json", json.dumps({"names": names, "groups": groups, **apart}, ensure_ascii=False))
         listed["names.json"] = _entry(store / "names.json")
     if asked.survey.recipe:
         write_text(store / RECIPE, json.dumps(document(asked.survey, groups), ensure_ascii=False))
@@ -100,19 +100,19 @@ def finish(
 
 def _named(
     source: Path, state: dict[str, Any], asked: Asked
-) -> tuple[Integers | range, list[str] | None, dict[str, list[str]]]:
-    """Provisional columns in the order of the features, and what these are called."""
+) -> tuple[Integers | range, list[str] | None, dict[str, list[str]], dict[str, list[str]]]:
+    """Provisional columns in the order of the features, what these are called, and what was kept and left out."""
     position = state["position"]
     given = state["given"]
     if state["kind"] == "svmlight":
-        return range(int(state["width"])), given, {}
+        return range(int(state["width"])), given, {}, {}
     if state["kind"] == "npz":
         names = position["names"] or given
         if names is not None and len(names) != int(state["width"]):
             raise DataError(
                 f"{len(names)} names for {state['width']} features", "give one name per feature", path=source
             )
-        return range(int(state["width"])), None if names is None else [*names], {}
+        return range(int(state["width"])), None if names is None else [*names], {}, {}
     columns = position["names"]
     words = {
         name: [f"{name}={word}" for word in position["words"][name]] for name in columns if name in position["words"]
@@ -128,7 +128,8 @@ def _named(
             path=description_of(source),
         )
     checks.feature_names(names, len(names), str(source))
-    return np.array(order, dtype=np.int64), names, groups
+    apart = {"kept": [*dict.fromkeys(asked.words)], "left_out": gone}
+    return np.array(order, dtype=np.int64), names, groups, apart
 
 
 def _dense_ranges(n: int, p: int, most: int) -> list[tuple[int, int]]:

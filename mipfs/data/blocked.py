@@ -19,11 +19,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data import matrix
+from mipfs.data.rules import FIRST_RULES, RULES
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
 Floats = npt.NDArray[np.floating[Any]]
 
+FULL_AT_ONCE = 1 << 20
+"""Numbers of columns without implicit zeros that are summed at once."""
 CACHED_BYTES = 1 << 23
 """Bytes of columns that were asked for and are kept."""
 
@@ -95,6 +98,12 @@ class Part(ABC):
     def width(self) -> int:
         """Number of columns."""
         return self.stop - self.start
+
+    @property
+    def full(self) -> Integers:
+        """The columns of the part without implicit zeros, from 0."""
+        found = self.values
+        return matrix.full_columns(found.indptr, self.n) if isinstance(found, Csc) else np.arange(self.width)
 
     def gathered(self, local: Integers) -> Any:
         """The columns `local` (k,) of the part in float64: a csc_array or an (n, k) array in Fortran order."""
@@ -194,11 +203,12 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
     nnz : stored numbers
     sha256 : `mipfs.data.matrix.digest` of the values as they are stored
     scaling : {"none", "standard", "unit"}
-        Sparse columns are divided, dense ones also centred, when they are asked for, as `matrix.scaled` does.
+        Columns are scaled when they are asked for, as `matrix.scaled` does it.
     is_sparse : bool, optional
         What the parts are, where it is known without a look at them.
     largest : float
         At least every |x_ij| as it is stored, where it is known.
+    rules : int, of scaling (`mipfs.data.rules`)
     """
 
     def __init__(
@@ -210,8 +220,9 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         scaling: str = "none",
         is_sparse: bool | None = None,
         largest: float = np.inf,
+        rules: int = RULES,
     ) -> None:
-        self.parts, self.nnz, self.sha256, self.scaling = parts, nnz, sha256, scaling
+        self.parts, self.nnz, self.sha256, self.scaling, self.rules = parts, nnz, sha256, scaling, rules
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
         self.shape = n, int(self.starts[-1])
         self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
@@ -225,19 +236,34 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
 
     def scaled(self, kind: str) -> tuple[Blocked, Array, Array, Array]:
         """The matrix scaled in another way, with center, shift and scale (p,) as `matrix.scaled` has them."""
-        p = self.shape[1]
         if kind == "none":
+            p = self.shape[1]
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
             return self, zero, zero, one
-        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.is_sparse, self.largest)
-        shift, scale = np.zeros(p), np.empty(p)
+        return self._with(kind, self.rules)
+
+    def by_rules(self, rules: int) -> tuple[Blocked, Array, Array, Array]:
+        """`scaled` as it is, by another version of the rules."""
+        return self._with(self.scaling, rules)
+
+    def _with(self, kind: str, rules: int) -> tuple[Blocked, Array, Array, Array]:
+        p = self.shape[1]
+        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.is_sparse, self.largest, rules)
+        shift, scale, center = np.zeros(p), np.empty(p), np.broadcast_to(0.0, (p,))
         for part in self.parts:
             known, at = part.statistics, slice(part.start, part.stop)
             scale[at] = known.spread if kind == "standard" else known.norm
             if kind == "standard":
                 shift[at] = known.shift
-        center = shift / scale if self.is_sparse and kind == "standard" else np.broadcast_to(0.0, (p,))
+        if self.is_sparse and kind == "standard":
+            full = np.empty(0, dtype=np.int64) if rules == FIRST_RULES else self._full
+            center = matrix.center_of(full, shift, scale)
         return out, center, shift, scale
+
+    @cached_property
+    def _full(self) -> Integers:
+        """The columns without implicit zeros."""
+        return np.concatenate([part.start + part.full for part in self.parts])
 
     def divisor(self, part: Part) -> Array | None:
         """What the stored values of a sparse part are divided by, (w,); None where they are as they stand."""
@@ -300,8 +326,14 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             return matrix.scaled(values, self.scaling)[0]
         divisor = self.divisor(part)
         assert divisor is not None
-        values.data = values.data / np.repeat(divisor[local], np.diff(values.indptr))
-        return values
+        if self.scaling == "unit" or self.rules == FIRST_RULES:
+            values.data = values.data / np.repeat(divisor[local], np.diff(values.indptr))
+            return values
+        return matrix.placed(values, part.statistics.shift[local], divisor[local])[0]
+
+    def as_stored(self, ids: Integers) -> Any:
+        """The columns `ids`, not scaled."""
+        return Blocked(self.shape[0], self.parts, self.nnz, self.sha256, is_sparse=self.is_sparse)[:, ids]
 
     def mean(self, axis: int) -> Array:
         """Means of the columns."""
@@ -384,6 +416,11 @@ def summary(values: Csc | Floats, n: int) -> tuple[npt.NDArray[np.float32], Stat
         w = values.indptr.size - 1
         one, found = np.empty(w), np.empty((4, w))
         column_statistics(values.data, values.indptr, n, one, found)
+        full = matrix.full_columns(values.indptr, n)
+        step = max(1, FULL_AT_ONCE // n)
+        for ids in (full[start : start + step] for start in range(0, full.size, step)):  # as dense columns, to the bit
+            X = np.array([values.data[values.indptr[j] : values.indptr[j + 1]] for j in ids.tolist()], dtype=float).T
+            found[1:3, ids], found[3, ids] = matrix.moments(X, "standard"), matrix.moments(X, "unit")[1]
     else:
         X = np.asfortranarray(values, dtype=float)
         one, found = np.abs(X).sum(axis=0), np.empty((4, X.shape[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -60,6 +61,21 @@ def as_array(X: Any, path: str | None = None) -> npt.NDArray[Any]:
         return np.asarray(X)
     except ValueError:
         raise DataError("X has rows of different lengths", "give as many values in each", path=path) from None
+
+
+def label(value: Any) -> None:
+    """Refuse a label that a result could not be saved with, and read back as it was.
+
+    Raises
+    ------
+    DataError
+    """
+    plain = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
+    if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
+        raise DataError(
+            f"a label is {shown(value)}, of type {type(value).__name__}",
+            "give text, numbers or booleans, such as y.astype(str)",
+        )
 
 
 def anywhere(values: npt.NDArray[Any]) -> bool:

@@ -46,6 +46,7 @@ def _made(data: Instance, value: float) -> Instance:
     wide = replace(
         data,
         X=np.asfortranarray(np.hstack([block.values, column])) if joined is None else joined,
+        unscaled=None if data.unscaled is None else sparse.csc_array(sparse.hstack([data.unscaled, column])),
         feature_names=names,
         center=np.append(data.center, 0.0),
         shift=np.append(data.shift, 0.0),

@@ -18,8 +18,11 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
+from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
+from mipfs.data.rules import FIRST_RULES, RULES
+from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
@@ -67,10 +70,20 @@ class SelectDefaults:
 
 @dataclass(frozen=True)
 class Labels:
-    """What the two classes were called in the user's data."""
+    """What the two classes were called in the user's data: text, numbers or booleans, which a result's JSON holds.
+
+    Raises
+    ------
+    DataError
+        A label of another kind, such as a date.
+    """
 
     negative: Any = -1
     positive: Any = 1
+
+    def __post_init__(self) -> None:
+        checks.label(self.negative)
+        checks.label(self.positive)
 
     def of(self, sign: npt.ArrayLike) -> npt.NDArray[Any]:
         """Map values to the user's labels: positive where ``sign > 0``."""
@@ -84,11 +97,12 @@ class Instance:
     Attributes
     ----------
     X : (n, p) ndarray (Fortran order) or csc_array of float64, or `mipfs.data.blocked.Blocked`
-        The scaled data; a CSC matrix is divided by `scale` but not centred (see `center`).
+        The scaled data; of a CSC matrix columns with implicit zeros are not centred (see `center`).
     y : (n,) ndarray of {-1.0, +1.0}
     feature_names : sequence of p str, unique
     center : (p,) ndarray
-        Column j stands for ``X[:, j] - center[j]`` (implicit centring; zero for dense data).
+        Column j stands for ``X[:, j] - center[j]`` (implicit centring; zero for dense data), and exactly for
+        fl(fl(x − shift)/scale), which `exactly` has.
     shift, scale : (p,) ndarray
         user's value = scaled value * scale + shift.
     labels : Labels
@@ -108,8 +122,10 @@ class Instance:
     constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
     bare_sha256 : str, digest of the data without that column
     prepared : Prepared or None, what was done to a raw table: columns left out, missing values that were filled in
-    left_out : tuple of str or None, columns of words that are no features as they tell rows apart; None without words
+    reading : TableReading or None, which columns of words of a table are no features, and why; None of other data
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
+    unscaled : csc_array of the user's values, where implicit zeros are centred, or None
+    rules : int, the version of the rules by which the columns are scaled (`mipfs.data.rules`)
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -138,8 +154,10 @@ class Instance:
     bare_sha256: str = ""
     weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: Prepared | None = None
-    left_out: tuple[str, ...] | None = None
+    reading: TableReading | None = None
     class_weight: ClassWeight | None = None
+    unscaled: Any = None
+    rules: int = RULES
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -169,6 +187,62 @@ class Instance:
             return whole
         return Block(self.X[:, ids], self.center[ids])
 
+    def exactly(self, ids: npt.NDArray[np.int64]) -> tuple[Block, npt.NDArray[np.int64]]:
+        """The columns `ids` (k,), and after them what was rounded off some of these.
+
+        Returns
+        -------
+        block : Block (n, m), m ≥ k
+        of : (m,) which of `ids` a column belongs to; the sum of those of one is fl(fl(x − shift)/scale), exactly
+        """
+        block = self.block(ids)
+        own = np.arange(ids.size)
+        centred = np.flatnonzero(block.center)
+        if not centred.size or self.rules == FIRST_RULES:
+            return block, own
+        at = ids[centred]
+        user = self.unscaled_of(at)
+        if user is None:
+            return block, own
+        Z = sparse.csc_array(block.values[:, centred])
+        rest = matrix.remainders(user, Z, block.center[centred], self.shift[at], self.scale[at])
+        lossy = np.flatnonzero(abs(rest).max(axis=0).toarray())
+        values = sparse.csc_array(sparse.hstack([block.values, rest[:, lossy]], format="csc"))
+        return Block(values, np.append(block.center, np.zeros(lossy.size))), np.append(own, centred[lossy])
+
+    def stated(self, ids: npt.NDArray[np.int64]) -> Array:
+        """fl(fl(x − shift)/scale) of the columns `ids`, (n, k) in Fortran order, however they are stored."""
+        user = self.unscaled_of(ids) if self.rules != FIRST_RULES and np.any(self.center[ids]) else None
+        if user is None:
+            return self.block(ids).dense()
+        return np.asfortranarray(matrix.standing(user.toarray(order="F"), self.shift[ids], self.scale[ids]))
+
+    def unscaled_of(self, ids: npt.NDArray[np.int64]) -> Any:
+        """Sparse columns as the user has them; None where that is not known."""
+        if isinstance(self.X, Blocked):
+            return self.X.as_stored(ids) if self.is_sparse else None
+        return None if self.unscaled is None else self.unscaled[:, ids]
+
+    def by_rules(self, rules: int) -> Instance:
+        """The data scaled by a version of the rules: its own, or one of which its user's values are at hand."""
+        if rules == self.rules:
+            return self
+        if not self.is_sparse or self.scaling != "standard" or not np.any(self.shift):
+            return replace(self, rules=rules)
+        if isinstance(self.X, Blocked):
+            X, center, shift, scale = self.X.by_rules(rules)
+            return replace(self, X=X, center=center, shift=shift, scale=scale, rules=rules)
+        if self.unscaled is None:
+            return self
+        scaled = matrix.first_scaled if rules == FIRST_RULES else matrix.scaled
+        X, center, shift, scale = scaled(self.unscaled, self.scaling)
+        return replace(self, X=X, center=center, shift=shift, scale=scale, rules=rules)
+
+    def with_scaling(self, shift: Array, scale: Array) -> Instance:
+        """Sparse data by another shift and scale (p,), which differ from its own by the rounding of sums."""
+        X, center = matrix.placed(self.unscaled, shift, scale)
+        return replace(self, X=X, center=center, shift=shift, scale=scale)
+
     def only(self, ids: npt.NDArray[np.int64]) -> Instance:
         """The features `ids` (k,) alone, on the same scale; costs, groups, rows and defaults are left out."""
         values = self.block(ids).values
@@ -179,13 +253,14 @@ class Instance:
             shift=self.shift[ids],
             scale=self.scale[ids],
             values_sha256="",
+            unscaled=self.unscaled_of(ids),
         )
 
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
-        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "left_out": None}
-        return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
+        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "reading": None, "unscaled": None}
+        return replace(self, X=X, feature_names=names, select=SelectDefaults(), **(bare | changes))
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
         """Some samples, scaled anew as the whole is: scaling twice is scaling once, so it starts from scaled columns.
@@ -215,7 +290,7 @@ class Instance:
                 "them in anew; give the raw table, or leave the folds out"
             )
         X = self.prepared.refilled(self.X, self.index, rows)
-        return self if X is self.X else replace(self, X=X, values_sha256="")
+        return self if X is self.X else replace(self, X=X, values_sha256="", unscaled=None)
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -277,17 +352,15 @@ class Instance:
             An unknown scaling, or a name that is no feature.
         """
         path = source or None
-        if feature_names is None and hasattr(X, "columns"):
-            feature_names = [str(name) for name in X.columns]
+        X = as_frame(X)
+        feature_names = names_of(X) if feature_names is None else feature_names
         X = matrix.as_matrix(X, path=path)
         n, p = X.shape
         names = checks.feature_names(feature_names, p, path)
         signs = checks.signs(y, n, training, path)
         none = sample_weight is None and isinstance(X, Blocked)  # of many rows even ones take memory
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
-        bag = None if bags is None else np.asarray(bags)
-        if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
-            raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
+        bag = _bags(bags, n, path)
         values, center, shift, divisor = matrix.scaled(X, scale)
         beyond = matrix.too_large(values) if training else None
         if beyond is not None:
@@ -317,15 +390,16 @@ class Instance:
             groups={name: checked(f"group {name!r}", one, tuple[str, ...]) for name, one in (groups or {}).items()},
             rows=tuple(rows),
             select=select or SelectDefaults(),
-            bags=None if bag is None else bag.astype(np.int64),
+            bags=bag,
             source=source,
             scaling=scale,
             values_sha256="" if scale == "none" else matrix.digest(X),
             label=label,
             words=dict(words or {}),
+            unscaled=X if sparse.issparse(X) and np.any(shift) else None,
         )
-        chosen = instance.select
-        instance.columns_of([*instance.cost, *instance.penalty, *chosen.forced_in, *chosen.forced_out])
+        forced = (*instance.select.forced_in, *instance.select.forced_out)
+        instance.columns_of([*instance.cost, *instance.penalty, *forced])
         for name, members in instance.groups.items():
             if not members or len(set(members)) < len(members):
                 raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)
@@ -359,6 +433,13 @@ class Instance:
         bags = [] if self.bags is None else [self.bags]
         prepared = [] if self.prepared is None else self.prepared.digested()
         return digest([stated, values, self.y, self.sample_weight, *bags, *prepared])
+
+
+def _bags(bags: npt.ArrayLike | None, n: int, path: str | None) -> npt.NDArray[np.int64] | None:
+    bag = None if bags is None else np.asarray(bags)
+    if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
+        raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
+    return None if bag is None else bag.astype(np.int64)
 
 
 def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:

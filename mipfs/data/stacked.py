@@ -54,10 +54,7 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
         raise UsageError(f"a shared support takes no [{given[0]}] of the .toml beside the data; leave it out")
     if INTERCEPT in first.index:
         raise UsageError(f"a feature is called {INTERCEPT!r}, as the shared intercept is; rename it")
-    X = first.X
-    if np.any(first.center):
-        X = (X.toarray() if sparse.issparse(X) else np.asarray(X)) - first.center
-    X = sparse.csc_array(X)
+    X = sparse.csc_array(first.stated(np.arange(first.n_features)) if np.any(first.center) else first.X)
     names = [*first.feature_names, *([INTERCEPT] if intercept else [])]
     if intercept:
         X = sparse.csc_array(sparse.hstack([X, sparse.csc_array(np.ones((X.shape[0], 1)))], format="csc"))

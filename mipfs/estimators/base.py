@@ -18,15 +18,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.probable import Probable
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
-from mipfs.estimators.words import encoded, groups_of, learned
+from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
+from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
 from mipfs.result.verification import verify
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""
+MOST_NAMES = 5
+"""Features that a warning names."""
 FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT, StopReason.COMPLETED)
 """Why a run may stop without a warning: it is done, or did as many iterations as were asked for."""
 
@@ -124,7 +128,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
         """
         with scikit_errors():
+            X = as_frame(X)
             self._words = learned(X)
+            self._reading = reading_of(X, self._words)
             X = encoded(X, self._words)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
@@ -151,7 +157,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             feature_names=None if names is None else [str(name) for name in names],
         )
         groups = groups_of(self._words)
-        return self._prepared([replace(one, groups=groups) for one in found] if groups else found)
+        words = {name: seen for name, seen in (self._words or {}).items() if seen}
+        table = getattr(self, "_reading", None)
+        return self._prepared([replace(one, groups=groups, words=words, reading=table) for one in found])
 
     def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
         """Keep what probabilities need, where there are any."""
@@ -259,18 +267,20 @@ class LinearClassifier(Classifier):
         """What tells `SelectFromModel` that weights are zero where nothing is selected; no parameter.
 
         By "l1" it takes weights from 1e-5 on for features, without it those above the mean. A selected feature whose
-        weight on X's scale is smaller would be lost: that is said in a warning.
+        weight on X's scale is smaller would be lost, as would one that is forced in and has the weight 0: that is said
+        in a warning.
         """
         if hasattr(self, "coef_"):
-            size = np.abs(self.coef_).sum(axis=0)
-            small = np.flatnonzero((size > 0) & (size < LEAST_WEIGHT))
+            small = np.flatnonzero(self.support_ & (np.abs(self.coef_).sum(axis=0) < LEAST_WEIGHT))
             if small.size:
                 names = getattr(self, "feature_names_in_", None)
-                first = f"column {small[0]}" if names is None else repr(str(names[small[0]]))
-                message = (
-                    f"SelectFromModel drops weights below {LEAST_WEIGHT:g}: {small.size} features, {first} first; "
+                lost = [f"column {j}" if names is None else repr(str(names[j])) for j in small]
+                warnings.warn(
+                    f"SelectFromModel drops weights below {LEAST_WEIGHT:g}, of {first_of(lost, MOST_NAMES)}; use "
+                    f"{type(self).__name__} itself in its place: its transform has all that is in support_",
+                    UserWarning,
+                    stacklevel=2,
                 )
-                warnings.warn(f"{message}scale X before, or give threshold=1e-300", UserWarning, stacklevel=2)
         return "l1"
 
     def _keep(self, fits: list[Fitted]) -> None:
@@ -278,8 +288,7 @@ class LinearClassifier(Classifier):
         self.coef_ = stacked([fitted.coef for fitted in fits])
 
     def _remember(self, data: Instance) -> None:
-        # nothing was taken off the columns of sparse data before they were divided
-        self._shift, self._scale = np.where(data.center == 0.0, data.shift, 0.0), np.array(data.scale)
+        self._shift, self._scale = np.array(data.shift), np.array(data.scale)
 
     def _values(self, X: Any) -> Array:
         values = np.empty((X.shape[0], len(self.coef_)))

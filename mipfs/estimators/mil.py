@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
@@ -146,6 +147,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
         """
+        with scikit_errors():
+            X = as_frame(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -209,6 +212,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of their sorted names.
         """
         check_is_fitted(self)
+        with scikit_errors():
+            X = as_frame(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         every = self.nearest is not None and self.nearest < self.concept_rows_.size
         with scikit_errors():

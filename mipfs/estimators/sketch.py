@@ -13,6 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
@@ -62,6 +63,8 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             Bad data, or a parameter out of its range.
         """
+        with scikit_errors():
+            X = as_frame(X)
         if y is None:
             X = validate_data(self, X, accept_sparse="csc", dtype=np.float64, order="F")
         else:
@@ -126,6 +129,8 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : (n, p) array-like, data frame or sparse matrix
         """
+        with scikit_errors():
+            X = as_frame(X)
         chosen = super().transform(X)
         return self._times(chosen, self.rescaling_[self.support_]) if self.rescale else chosen
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.checks import unmasked
+from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, DataWarning, UsageError
-from mipfs.readers.columns import hardly_categories
-from mipfs.readers.frames import FRAME, as_words, column_values, is_frame
+from mipfs.readers.columns import hardly_categories, tell_apart
+from mipfs.readers.frames import FRAME, as_words, column_values
 
 Words = dict[str, tuple[str, ...]]
 
@@ -49,6 +51,16 @@ def learned(X: Any) -> Words | None:
     return found or None
 
 
+def reading_of(X: Any, words: Words | None) -> TableReading | None:
+    """How the columns of words of a data frame were taken: those without words were left out."""
+    if not is_frame(X):
+        return None
+    gone = [name for name, seen in (words or {}).items() if not seen]
+    places = {str(name): k for k, name in enumerate(X.columns)}
+    features = {name: [f"{name}={word}" for word in np.unique(column_values(X, places[name], name))] for name in gone}
+    return TableReading(left_out=tuple(gone), apart=tell_apart(features, len(X)))
+
+
 def _candidates(X: Any) -> list[int]:
     """Places of the columns that may hold words."""
     return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUST"]
@@ -65,6 +77,7 @@ def encoded(X: Any, words: Words | None) -> Any:
         An array that masks values as missing, which scikit-learn would compute with.
     """
     unmasked(X, "X")
+    X = as_frame(X)
     if words is None or not is_frame(X):
         return X
     import pandas

@@ -152,10 +152,12 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _wanted(path: Path) -> str:
-    """The digest that the JSON at `path` names; "" where there is no such."""
+    """The digest that the JSON at `path` names, itself or, a card, in its result; "" where there is no such."""
     try:
-        return str(json.loads(path.read_bytes())["certificate"]["sha256"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        document = json.loads(path.read_bytes())
+        inside = document["result"] if document.get("kind") == "scorecard" else document
+        return str(inside["certificate"]["sha256"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""
 
 

@@ -12,9 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data import checks
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.recipe import Prepared, Recipe
+from mipfs.data.table_reading import StatedWords
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
@@ -22,7 +24,7 @@ from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
-from mipfs.readers.frames import FRAME, from_frame, is_frame
+from mipfs.readers.frames import FRAME, from_frame
 from mipfs.readers.labels import Every, Known, applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
@@ -58,7 +60,7 @@ def read(
 
     Parameters
     ----------
-    path : path-like, or a pandas data frame
+    path : path-like, or a data frame of pandas, polars, Arrow or another kind that has `to_pandas`
         A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
         word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
         or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels
@@ -125,7 +127,7 @@ def read(
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
     """Read data that was prepared by a recipe, whatever the .toml beside it asks for; else as `read`.
 
-    ``left_out`` names the columns of words that a result was found without, as IDs are.
+    ``words`` may be what a result says of its columns of words (`StatedWords`), which the rules are applied to.
     """
     return _read(path, recipe, **given)
 
@@ -138,6 +140,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     UsageError
         Two classes only, or a column store, which has two.
     """
+    path = as_frame(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None}
@@ -156,10 +159,10 @@ def _read(
     label: Any = None,
     positive: Any = None,
     n_features: int | None = None,
-    words: Sequence[str] | None = None,
-    left_out: Sequence[str] | None = None,
+    words: Sequence[str] | StatedWords | None = None,
 ) -> Instance:
-    """What `read` says; of a recipe in parts the .toml says what is None, `left_out` are all columns of IDs."""
+    """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`."""
+    path = as_frame(path)
     frame = path if is_frame(path) else None
     if frame is None and not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
@@ -185,11 +188,10 @@ def _read(
         names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
     else:
         table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
-    every = [*table.groups] if table.signs is None else []
-    if table.signs is None:
-        named = [name for name in preparing.recipe.use or () if name in table.groups]
-        keep = [*(sidecar.words if words is None else words), *named]
-        table, names = without_ids(table, names, keep, path, left_out)
+    reading = table.reading
+    if frame is not None or format_of(path) in PREPARED:
+        asked_words = sidecar.words if words is None else words
+        table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
@@ -214,7 +216,7 @@ def _read(
         words=_words(table),
     )
     several = isinstance(positive, Every)
-    instance = replace(instance, left_out=tuple(one for one in every if one not in table.groups) if every else None)
+    instance = replace(instance, reading=reading)
     instance = _described(instance, sidecar, table.recipe or preparing.recipe, table, several)
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
@@ -260,7 +262,7 @@ def read_new(
 
     Parameters
     ----------
-    path : path-like, or a pandas data frame
+    path : path-like, or a data frame
     names : sequence of str
         The features the classifier uses: ``column=word`` becomes a column of zeros where the file has the
         column of words but never that word.
@@ -281,6 +283,7 @@ def read_new(
         As in `read`; also a label that is neither of the two.
     """
     preparing = again(recipe, names)
+    path = as_frame(path)
     if is_frame(path):
         frame, path = path, FRAME
         table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)
@@ -350,7 +353,7 @@ def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     table = Table(
         store.X, None, names, store.groups, store.bags, store.sample_weight, label=store.label,
         signs=(store.y, store.labels), filled=() if store.prepared is None else store.prepared.filled,
-        recipe=None if store.prepared is None else store.prepared.recipe,
+        recipe=None if store.prepared is None else store.prepared.recipe, reading=store.reading,
     )  # fmt: skip
     return table, checks.feature_names(names, p, str(path))
 

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from mipfs.data.instance import nearest
 from mipfs.data.matrix import compact
+from mipfs.data.table_reading import Apart, StatedWords, TableReading
 from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
@@ -157,50 +158,80 @@ def hardly_categories(words: Sequence[str], rows: int) -> bool:
 
 
 def without_ids(
-    table: Table, names: Sequence[str], keep: Sequence[str], path: Path, exactly: Sequence[str] | None = None
-) -> tuple[Table, Sequence[str]]:
+    table: Table, names: Sequence[str], words: Sequence[str] | StatedWords, used: Sequence[str], path: Path
+) -> tuple[Table, Sequence[str], TableReading]:
     """A table, and the names of its features, without columns of words that tell its rows apart, as IDs do.
 
-    A classifier learns nothing of a new row from the ID of another. `keep` are columns that are features all the same;
-    `exactly` are those that a result was found without, whatever the rule is.
+    A classifier learns nothing of a new row from the ID of another. `words` are columns that are features all the same,
+    or what a result says of these; `used` are the columns that alone are features, where that is asked for.
+
+    Returns
+    -------
+    The table, its names, and what was left out and why
 
     Raises
     ------
     DataError
-        `keep` has a name that is no column of words, or no feature is left.
+        `words` has a name that is no column of words, or no feature is left.
 
     Warns
     -----
     DataWarning
-        For every column that is left out.
+        For every column that is left out; of what a result says nothing.
     """
-    n = table.X.shape[0]
-    if exactly is None:
-        without = left_out(table.groups, n, keep, path)
+    apart = tell_apart(table.groups, table.X.shape[0])
+    if isinstance(words, StatedWords):
+        kept = words.keeps([one for one in apart if one not in used], table.groups)
+        without = TableReading(apart=apart).follows(kept, used)
     else:
-        without = [one for one in table.groups if one in exactly]
+        kept = tuple(dict.fromkeys(words))
+        keep = [*kept, *(one for one in used if one in table.groups)]
+        without = left_out(table.groups, table.X.shape[0], keep, path, apart)
+    reading = TableReading(kept, tuple(without), apart)
     if not without:
-        return table, names
+        return table, names, reading
     gone = {feature for one in without for feature in table.groups[one]}
     held = [j for j, name in enumerate(names) if name not in gone]
     if not held:
         raise DataError("no feature column", "give at least one column beside the labels", path=path)
     groups = {one: members for one, members in table.groups.items() if one not in without}
-    kept = tuple(names[j] for j in held)
+    there = tuple(names[j] for j in held)
     part = table.X[:, held]
     X = compact(sparse.csc_array(part)) if sparse.issparse(part) else np.asfortranarray(part)
-    return replace(table, X=X, names=kept, groups=groups), kept
+    return replace(table, X=X, names=there, groups=groups), there, reading
 
 
-def left_out(groups: Mapping[str, Sequence[str]], n: int, keep: Sequence[str], path: Path) -> list[str]:
-    """The columns of words that `without_ids` leaves out of a table of `n` rows; `groups`: the features of each."""
+def tell_apart(groups: Mapping[str, Sequence[str]], n: int) -> dict[str, Apart]:
+    """The columns of words that are left out of a table of `n` rows unless they are named; `groups`: their features."""
+    found = {}
+    for one, features in groups.items():
+        if len(features) > MOST_WORDS:
+            words = [feature[len(one) + 1 :] for feature in features]
+            kind = looks_like(words)
+            if kind is not None or tells_rows_apart(len(words), n):
+                found[one] = Apart(len(words), kind)
+    return found
+
+
+def left_out(
+    groups: Mapping[str, Sequence[str]],
+    n: int,
+    keep: Sequence[str],
+    path: Path,
+    apart: Mapping[str, Apart] | None = None,
+) -> list[str]:
+    """The columns of words that `without_ids` leaves out of a table of `n` rows, each with a warning.
+
+    `groups` are the features of each; `apart` is what `tell_apart` says of them.
+    """
     for name in keep:
         if name not in groups:
             there = ", ".join(map(repr, [*groups][:MOST_NAMED])) or "none"
             raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
     words_of = {one: [word[len(one) + 1 :] for word in groups[one]] for one in groups}
-    found = [one for one in groups if one not in keep and hardly_categories(words_of[one], n)]
-    kinds = {one: kind for one in found if (kind := looks_like(words_of[one])) is not None}
+    apart = tell_apart(groups, n) if apart is None else apart
+    found = TableReading(apart=apart).follows(keep, ())
+    kinds = {one: kind for one in found if (kind := apart[one].kind) is not None}
     for one in found:
         words = words_of[one]
         names = n >= 2 * len(words)  # each is met in several rows

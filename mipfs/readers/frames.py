@@ -32,11 +32,6 @@ FRAME = Path("the data frame")
 _FILL = "fill it in (fillna, or impute='median'), or leave out the row (dropna) or the column (drop=[...])"
 
 
-def is_frame(value: Any) -> bool:
-    """Whether a value is a data frame rather than a path or an array."""
-    return hasattr(value, "columns") and hasattr(value, "iloc")
-
-
 def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
     """Give the columns of a data frame the roles that those of a CSV file have; its index is no feature.
 

@@ -3,7 +3,8 @@
 manifest.json           shape, dtype, labels, source; of every block its columns and the largest Σx² of one; of every
                         file its size and CRC-32
 y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
-names.json              names of the features, groups and words, where the data names them
+names.json              names of the features, groups and words, where the data names them; of a table which columns of
+                        words an option kept, and which were left out
 recipe.json             what was done to a raw table, and which cells were missing, where it was prepared
 description.toml        the .toml that stood beside the data
 K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
@@ -30,6 +31,7 @@ from numpy.lib import format as npy
 from mipfs.data.blocked import Blocked, Csc, Floats, Part, Statistics, summary
 from mipfs.data.instance import Labels
 from mipfs.data.recipe import HOWS, Filled, Prepared, Recipe
+from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.manifest import AGAIN, Manifest, crc, document
 
@@ -185,6 +187,7 @@ class Store:
     bags, sample_weight : (n,) arrays, or None
     label : str or None
     prepared : Prepared or None, what was done to a raw table
+    reading : TableReading or None, which columns of words of a table were left out; None where the store does not say
     """
 
     X: Blocked
@@ -196,6 +199,7 @@ class Store:
     sample_weight: Any
     label: str | None
     prepared: Prepared | None = None
+    reading: TableReading | None = None
 
 
 def open_store(path: Path) -> Store:
@@ -213,7 +217,7 @@ def open_store(path: Path) -> Store:
     X = Blocked(
         manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
     )
-    names, groups = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {})
+    names, groups, reading = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {}, None)
     optional = {
         name: files.array(f"{name}.npy", dtype, n) if f"{name}.npy" in manifest.files else None
         for name, dtype in (("bags", "int64"), ("sample_weight", "float64"))
@@ -223,22 +227,24 @@ def open_store(path: Path) -> Store:
     if not np.all(np.abs(y) == 1.0) or not -n[0] < float(y.sum()) < n[0]:
         raise DataError("y.npy does not hold signs of two classes", AGAIN, path=path)
     labels = Labels(**manifest.labels)
-    return Store(X, y, labels, names, groups, label=manifest.label, prepared=prepared, **optional)
+    return Store(X, y, labels, names, groups, label=manifest.label, prepared=prepared, reading=reading, **optional)
 
 
-def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """The names of the features, and those that the words of a column have become."""
+def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None]:
+    """The names of the features, those that the words of a column have become, and which columns were left out."""
     place = files.check(NAMES)
     stated = document(place, "names")
     try:
         names, groups = stated["names"], {name: tuple(members) for name, members in stated["groups"].items()}
         known = {name for name in names if isinstance(name, str)}
         whole = len(known) == p == len(names) and all(map(known.issuperset, groups.values()))
+        said = [tuple(stated[what]) for what in ("kept", "left_out") if what in stated]
+        whole = whole and len(said) in (0, 2) and all(isinstance(one, str) for listed in said for one in listed)
     except (KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
         raise DataError("not a name for every feature, and groups of these", AGAIN, path=place)
-    return names, groups
+    return names, groups, TableReading(said[0], said[1], is_raw=False) if said else None
 
 
 def _prepared(files: Files) -> Prepared:

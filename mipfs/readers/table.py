@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Labels
 from mipfs.data.recipe import Filled, Recipe
+from mipfs.data.table_reading import TableReading
 from mipfs.plumbing.arrays import Array
 
 
@@ -33,6 +34,7 @@ class Table:
     signs : (n,) ndarray of -1.0 and +1.0 with what the two are called, in place of `labels`, or None
     filled : tuple of Filled, the columns whose missing values are filled in
     recipe : Recipe or None, by which the table was prepared before it was stored
+    reading : TableReading or None, what a store says of the columns of words of the table that it was made of
     """
 
     X: Any
@@ -46,3 +48,4 @@ class Table:
     signs: tuple[Array, Labels] | None = None
     filled: tuple[Filled, ...] = ()
     recipe: Recipe | None = None
+    reading: TableReading | None = None

@@ -94,6 +94,8 @@ def load(text: str) -> Result:
     if found.kind == PATH:
         saved = path_of(file, found.document)
         raise UsageError(f"{file} holds a path, not a result; name one of its points: {saved.names}")
+    if found.kind == CARD:
+        raise UsageError(f"{file} holds a scorecard, not a result; give the file of the result that it was made of")
     return Result.load(file)
 
 
@@ -314,7 +316,7 @@ class SavedClasses:
     Attributes
     ----------
     file : str
-    document : mapping, the JSON
+    document : mapping, the JSON, with `bias` and `class_weight` as they were understood
     classes : tuple of K labels
     results : tuple of K Results, of each class against the rest
     together : Result or None, of a shared support the problem of all classes as one
@@ -391,4 +393,5 @@ def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
     weights = {str(label): float(weight) for label, weight in (document.get("class_weight") or {}).items()}
     if weights and not (weights.keys() == set(map(str, classes)) and all(0 < w < math.inf for w in weights.values())):
         raise ValueError("class_weight is no positive number for every class")
-    return SavedClasses(str(path), document, classes, results, together, weights)
+    settled = {**document, "bias": document["bias"] is True, "class_weight": weights}
+    return SavedClasses(str(path), settled, classes, results, together, weights)

@@ -18,18 +18,21 @@ from scipy import sparse
 
 from mipfs.data import linear
 from mipfs.data.checks import as_array
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
-from mipfs.readers.frames import as_words, column_values, is_frame, place_of
+from mipfs.readers.frames import as_words, column_values, place_of
 from mipfs.report.numbers import first_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
 
+MOST_DIGITS = 17
+"""Significant digits that tell all doubles apart."""
 MOST_NAMES = 12
 """Columns or categories that a message lists."""
 NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"
@@ -44,7 +47,8 @@ class Inputs:
     names : tuple of str
     columns : tuple of int, where they stood in training
     n_features : int, of the training data
-    shift, scale, center : (k,); one of shift and center is 0: sparse columns are divided first, and centred then
+    shift, scale, center : (k,); one of shift and center is 0: by the first rules (`mipfs.data.rules`) sparse columns
+        are divided first, and centred then
     """
 
     names: tuple[str, ...]
@@ -93,10 +97,9 @@ class Inputs:
 
     def match(self, data: Instance, ids: Integers) -> bool:
         """Whether the columns `ids` (k,) of an instance are scaled as these are."""
-        center = data.center[ids]
-        shift = np.where(self.center == 0.0, data.shift[ids], 0.0)
-        pairs = (center, self.center), (shift, self.shift), (data.scale[ids], self.scale)
-        return all(np.array_equal(one, other) for one, other in pairs)
+        if np.any(self.center) or np.any(data.center[ids]):  # what is centred implicitly is rounded once more
+            return False
+        return np.array_equal(data.shift[ids], self.shift) and np.array_equal(data.scale[ids], self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +144,32 @@ def user_columns(result: Result, X: Any) -> dict[str, Array]:
     values = _values(result, found, X)
     matrix = values.matrix.toarray() if sparse.issparse(values.matrix) else np.asarray(values.matrix)
     if values.are_divided:
-        matrix = matrix * found.scale + found.shift
+        matrix = as_given(matrix, found.shift, found.scale)
     return dict(zip(found.names, np.ascontiguousarray(matrix.T, dtype=float), strict=True))
+
+
+def as_given(divided: Array, shift: Array, scale: Array) -> Array:
+    """The user's values (n, k) of columns that were scaled: the shortest decimals whose scaled values these are.
+
+    Scaled back, 16.2 may be 16.199999999999996, and 0 a rounding error of the shift.
+    """
+    found = divided * scale + shift
+    sizes = np.maximum(np.abs(found), np.abs(shift))
+    first = -np.floor(np.log10(np.where(sizes == 0.0, 1.0, sizes))).astype(int)
+    is_open = np.broadcast_to((shift != 0.0) | (scale != 1.0), found.shape).copy()
+    for more in range(MOST_DIGITS + 2):
+        if not np.any(is_open):
+            break
+        if more < MOST_DIGITS:
+            power = 10.0 ** np.clip(np.abs(first + more), 0, 300)
+            with np.errstate(over="ignore"):
+                tried = np.where(first + more >= 0, np.rint(found * power) / power, np.rint(found / power) * power)
+        else:  # as many digits as there are, and scaled back to the double beside it
+            tried = np.nextafter(found, np.inf if more == MOST_DIGITS else -np.inf)
+        is_it = is_open & (standing(tried, shift, scale) == divided)
+        found[is_it] = tried[is_it]
+        is_open &= ~is_it
+    return found
 
 
 def inputs(result: Result) -> tuple[tuple[str, ...], int]:
@@ -187,6 +214,7 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     """
     if isinstance(X, Instance):
         return _of_instance(result, inputs, X)
+    X = as_frame(X)
     if is_frame(X) and result.recipe is not None:
         return _of_instance(
             result, inputs, read_new(X, names=inputs.names, remembered=result.label_column, recipe=result.recipe)
@@ -250,12 +278,18 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
     Raises
     ------
     UsageError
-        A row has a word that training did not see.
+        A row has a word that training did not see, or the result does not say which words it saw.
     """
     known = _words_of(result)
     absent = np.zeros(len(inputs.names), dtype=bool)
     for k, name in enumerate(inputs.names):
         column = _column_of_words(name, known)
+        if column is None and (strange := next((c for c in data.words if name.startswith(f"{c}=")), None)) is not None:
+            raise UsageError(
+                f"{data.source or 'the data'}: {strange!r} is a column of words, and the result uses {name!r} but does "
+                f"not say which words training saw (read.words): it was changed, or found on arrays; give a result "
+                f"that was not changed, or the column {name!r} itself, of 0 and 1"
+            )
         if column is None or column not in data.words or data.words[column] == known[column]:
             continue
         for word in data.words[column]:
@@ -268,6 +302,8 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
 
 def user_values(data: Instance, ids: Integers) -> Any:
     """The columns `ids` (k,) of an instance on the user's scale: sparse ones stay sparse but for a shift."""
+    if np.any(data.center[ids]) and (kept := data.unscaled_of(ids)) is not None:
+        return kept
     values = data.block(ids).values
     scale = data.scale[ids]
     shift = np.where(data.center[ids] == 0.0, data.shift[ids], 0.0)  # nothing was taken off what is centred implicitly

@@ -175,7 +175,8 @@ class Result(Judged, Plotted, HasCuts):
     versions : mapping of package to version
     extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
     read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
-        words}} for the columns of words that weights belong to, and of a raw table "recipe" (`mipfs.data.recipe`)
+        words}} for the columns of words that weights belong to; of a table "left_out", the columns of words that are no
+        features, and "kept", those that an option kept; and of a raw one "recipe" (`mipfs.data.recipe`)
     command : str or None, the command line that it came from, without where its outputs went
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none

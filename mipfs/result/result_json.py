@@ -35,15 +35,6 @@ def read(path: str | Path) -> str:
         raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
 
 
-def of_kind(path: str | Path, kind: str) -> dict[str, Any] | None:
-    """The JSON of a file, where it is of that kind; None otherwise, or where it cannot be read."""
-    try:
-        document = strict_json.parsed(read(path))
-    except (DataError, ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) and document.get("kind") == kind else None
-
-
 def plain(value: Any) -> Any:
     """A value in JSON's own types, with null for what is not finite."""
     if isinstance(value, Mapping):
@@ -177,8 +168,9 @@ def _atoms(value: Any) -> dict[str, Any]:
 
 def _read(value: Any) -> dict[str, Any]:
     found = record(label=or_null(text), words=table(sequence(text)))(value)
-    if "left_out" in found:
-        found["left_out"] = list(sequence(text)(found["left_out"]))
+    for name in ("left_out", "kept"):
+        if name in found:
+            found[name] = list(sequence(text)(found[name]))
     if found.get("recipe") is not None:
         counted = {"filled": table(_label), "missing": table(whole)}
         try:

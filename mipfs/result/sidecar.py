@@ -51,7 +51,7 @@ class Claim:
         What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
         bound can be claimed (`mipfs.result.fitted`).
     derived : rows that multipliers are about beside the user's, with their derivations (`mipfs.selection.derived`)
-    scaling : arrays, shift, scale and center of every column, as the sidecar has them (`hexadecimal`)
+    scaling : arrays, shift and scale of every column, as the sidecar has them (`hexadecimal`)
     """
 
     source: Proof | Combined
@@ -114,13 +114,13 @@ class Spooled:
 
 
 def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
-    """Shift, scale and center of the columns as hexadecimal floats, so that a checker needs no sums of ours.
+    """Shift and scale of the columns as hexadecimal floats, so that a checker needs no sums of ours.
 
-    Nothing of data that is not scaled, nor of more than `MOST_SCALED` columns; no center where all are 0.
+    Nothing of data that is not scaled, nor of more than `MOST_SCALED` columns.
     """
     if data.scaling == "none" or data.n_features > MOST_SCALED:
         return {}
-    stated = {"shift": data.shift, "scale": data.scale} | ({"center": data.center} if np.any(data.center) else {})
+    stated = {"shift": data.shift, "scale": data.scale}
     return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 

@@ -7,10 +7,11 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy.typing as npt
 
+from mipfs.check.card import CardReport, check_card
 from mipfs.check.result import check_result
 from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
@@ -19,6 +20,7 @@ from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays
 from mipfs.report.progress import progress
+from mipfs.result.saved_card import signed
 from mipfs.result.sidecar import stated
 
 if TYPE_CHECKING:
@@ -33,12 +35,37 @@ MISSING = (
 NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
+class Card(Protocol):
+    """A scorecard, `mipfs.lab.scorecard.Scorecard`, as it is verified."""
+
+    @property
+    def result(self) -> Result:
+        """The result inside."""
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON."""
+
+
+@overload
 def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+    """Check a result."""
+
+
+@overload
+def verify(result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> CardReport:
+    """Check a scorecard."""
+
+
+def verify(
+    result: Result | Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False
+) -> Report | CardReport:
     """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
+
+    Of a scorecard the result inside is checked so, and all that the card says beside it: columns, objective, totals.
 
     Parameters
     ----------
-    result : Result, of `mipfs.solve` or `Result.load`
+    result : Result, of `mipfs.solve` or `Result.load`, or Scorecard, of `mipfs.scorecard` or `read_scorecard`
     data : Instance, the same data, scaled as it was
     rows : Rows, optional
         The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
@@ -47,8 +74,9 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
 
     Returns
     -------
-    Report
+    Report or CardReport
         ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
+        Of a card ``bound`` is the word of the search for points and not proven; ``result`` is the report of the result.
 
     Raises
     ------
@@ -57,16 +85,37 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     DataError
         The sidecar is missing or cannot be read.
     """
-    if not (hasattr(result, "to_json") and hasattr(result, "stated")):  # a data frame has the first
+    inside: Any = getattr(result, "result", result)
+    if not (hasattr(inside, "to_json") and hasattr(inside, "stated")):  # a data frame has the first
         raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
     for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool)):
         checked(name, value, kind)
+    if hasattr(result, "document"):
+        document = result.document()
+        if has_proof(document):  # which may not have been saved yet
+            document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
+        return verify_card(document, inside, data, rows, verbose=verbose)
     given = None if rows is None else given_of(rows, data)
-    document, arrays = claim_of(result)
+    document, arrays = claim_of(inside)
     if isinstance(arrays, str):
         return Report(False, arrays)
     with progress("checked", "leaves", verbose) as told:
         return check_result(document, arrays, data, given=given, told=told)
+
+
+def verify_card(
+    document: Mapping[str, Any], result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False
+) -> CardReport:
+    """Check the JSON of a card with the certificate of the result inside; the rest is as in `verify`."""
+    given = None if rows is None else given_of(rows, data)
+    arrays = claim_of(result)[1] if has_proof(document) else "a card of the first version has no certificate"
+    with progress("checked", "leaves", verbose) as told:
+        return check_card(document, arrays, data, given=given, told=told)
+
+
+def has_proof(document: Mapping[str, Any]) -> bool:
+    """Whether a certificate belongs to a card, of its JSON: not to one of the first version."""
+    return "version" in document
 
 
 def claim_of(result: Result) -> tuple[dict[str, Any], Arrays | str]:

@@ -87,7 +87,6 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
     atoms = problem.atoms
     selected = np.asarray(chosen, dtype=np.int64)
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
-    center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
         "columns": columns,
         "n_features": data.n_features,
@@ -95,7 +94,6 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
             "kind": data.scaling,
             "shift": {name: float(data.shift[j]) for name, j in columns.items()},
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
-            **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(problem.named_rows(), atoms.names)["rows"]),
@@ -147,11 +145,16 @@ def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -
     """How the data was read, for whoever uses the classifier; None for arrays."""
     data = atoms.raw
     names = {*columns, *selected}
-    used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
-    if data.label is None and not used and not data.left_out and data.prepared is None:
+    used = {
+        column: words
+        for column, words in data.words.items()
+        if column in names or any(f"{column}={word}" in names for word in words)
+    }
+    table = data.reading
+    if data.label is None and not used and table is None and data.prepared is None:
         return None
     recipe = {} if data.prepared is None else {"recipe": data.prepared.document()}
-    gone = {} if data.left_out is None else {"left_out": list(data.left_out)}
+    gone = {} if table is None else {"left_out": list(table.left_out), "kept": list(table.kept)}
     return {"label": data.label, "words": used, **gone, **recipe}
 
 

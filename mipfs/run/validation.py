@@ -67,8 +67,7 @@ class Validator:
             intercept += train.constant * float(weights[~held].sum())
             ids = ids[held]
             weights = weights[held]
-        shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
-        scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
+        scores = scores_on(self.data, self._columns[ids], weights, intercept, train.shift[ids], train.scale[ids])
         error = error_on(self.run.problem, self._y, scores)
         if error < self._best:
             self._best = error

@@ -80,10 +80,11 @@ def test_it_rejects_a_higher_bound_other_data_and_another_sidecar(solved: Path, 
 def test_it_declines_what_it_does_not_carry(solved: Path, tmp_path: Path) -> None:
     assert run(solved / "credit.json", tmp_path / "none.csv")[0] == 2
     assert run(solved / "credit.json", tmp_path / "x.parquet")[0] == 2
-    options = ["-p", "measure=f1", "-p", "M=1", "-p", "C=1", "--scale", "standard", "--time-limit", "2", "--quiet"]
-    written = ["--json", str(tmp_path / "f.json")]
-    assert main(["solve", "structural", str(solved / "wdbc.svm"), *options, *written]) == 0
-    code, said = run(tmp_path / "f.json", solved / "wdbc.svm")
+    document = json.loads((solved / "credit.json").read_text(encoding="utf-8"))
+    document["params"]["regulariser"] = {"name": "huber", "width": 1.0}
+    shutil.copy(solved / "credit.cert.npz", tmp_path)
+    (tmp_path / "credit.json").write_text(json.dumps(document), encoding="utf-8")
+    code, said = run(tmp_path / "credit.json", solved / "credit.csv")
     assert (code, said.startswith("declined: a kind")) == (2, True)
 
 
@@ -125,7 +126,7 @@ def test_certificates_without_the_scaling_of_columns_are_older_ones(solved: Path
         arrays = {name: stored[name] for name in stored.files if not name.startswith("column_")}
     data = mipfs.read(solved / "credit.csv", scale="standard")
     assert check(document, arrays, data).accepted
-    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    known = two_checkers.second().Source(solved / "credit.csv").data(document)
     found, why = two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)
     assert (found, "earlier version" in why) == ("declined", True)
 
@@ -138,7 +139,7 @@ def test_both_refuse_other_scales_in_the_certificate(solved: Path, name: str) ->
     arrays[name] = np.array([*arrays[name][:-1], b"0x1.0p+1"])
     data = mipfs.read(solved / "credit.csv", scale="standard")
     assert name[7:] in check(document, arrays, data).reason
-    known = two_checkers.second().read_data(solved / "credit.csv", document)
+    known = two_checkers.second().Source(solved / "credit.csv").data(document)
     assert two_checkers.second().guarded(document, two_checkers.arrays_of(arrays), known)[0] == "rejected"
 
 

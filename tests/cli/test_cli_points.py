@@ -126,3 +126,41 @@ def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp
     line = json.loads(saved.read_text(encoding="utf-8"))["points"][0]
     assert line["standard_error"] == pytest.approx(line["deviation"] / 2.0)
     assert found.to_frame()["standard_error"].tolist() == pytest.approx([p.standard_error for p in found.points])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("schema", 7, "not a path of schema 1"),
+        ("axis", "result", "'axis' cannot be \"result\""),
+        ("axis", None, "'axis' cannot be null"),
+        ("points", {}, "'points' cannot be {}"),
+        ("points", [{"M": 1}], "'points' cannot be"),
+        ("points", [{"M": "one", "result": {}}], "'points' cannot be"),
+        ("points", [{"M": 1, "result": {}}], "not a result of schema 1"),
+        ("chosen", 9, "'chosen' is none of its points"),
+        ("chosen", {"C": 1}, "'chosen' cannot be"),
+        ("one_se", [1], "'one_se' cannot be [1]"),
+        ("certificate", "p.cert.npz", "'certificate' cannot be"),
+    ],
+)
+def test_what_is_odd_in_a_path_is_named(
+    cli: Cli, tmp_path: Path, field: str, value: object, said: str, path_document: dict[str, object]
+) -> None:
+    """Of whatever a point is looked up by, in one line that names file and field."""
+    table, odd = tmp_path / "table.csv", tmp_path / "odd.json"
+    table.write_text("y,a\n1,2\n0,1\n", encoding="utf-8")
+    odd.write_text(json.dumps(path_document | {field: value}), encoding="utf-8")
+    for command in ("verify", "predict", "evaluate"):
+        done = cli(command, f"{odd}#M=1", table)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert said in done.err
+        assert "odd.json" in done.err
+
+
+@pytest.fixture(scope="module")
+def path_document() -> dict[str, object]:
+    X, y = rare(positive=30, n=60, p=4)
+    found = mipfs.path(mipfs.Problem(Instance.from_arrays(X, 2.0 * y - 1.0), C=0.1), M=[1, 2])
+    document: dict[str, object] = json.loads(found.to_json())
+    return document

@@ -39,7 +39,7 @@ def test_from_a_raw_table_to_predictions(cli: Cli, raw: Path, tmp_path: Path) ->
     assert checked.code == 0, checked.err
     holes = int(pd.read_csv(raw, na_values=["?", "NA"]).isna().sum().sum())
     assert f"missing values: {holes} in 4 columns" in checked.out
-    assert "columns left out: id" in checked.out
+    assert "columns left out by an option (drop): id" in checked.out
     assert "opened date" in checked.out
     new = tmp_path / "new.csv"
     new.write_text(table(30, seed=5).replace(",yes\n", ",\n"))  # new customers: how it ends is not known

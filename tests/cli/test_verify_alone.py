@@ -94,12 +94,9 @@ def test_verify_loads_no_solver(tmp_path: Path, kind: str, form: str) -> None:
     data = write(tmp_path, form, 3 if kind in ("classes", "class", "shared") else 2)
     label = ["--label", "y"] if data.suffix in (".csv", ".parquet") else []
     code, modules, said, error = run("verify", documented(tmp_path, kind, data), str(data), *label)
-    if kind == "card":
-        assert (code, error.count("\n")) == (2, 1), error
-    else:
-        assert code == 0, error
-        assert said.count("certificate  accepted") == (3 if kind == "classes" else 1)
-        assert "mipfs.check.tree" in modules
+    assert code == 0, error
+    assert said.count("certificate  accepted") == (3 if kind == "classes" else 1)
+    assert "mipfs.check.tree" in modules
     assert not strangers(modules)
     assert len([name for name in modules if name != "numba"]) <= MOST
 

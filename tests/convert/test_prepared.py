@@ -125,9 +125,10 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     recipe = ["--impute", "median,home=level", "--types", "paid=currency", "--drop", "opened", "--words", "id"]
     assert main(["convert", str(source), str(store), "--label", "bad", "-q", *recipe]) == 0
     assert main(["solve", "fsp-m", str(store), "--M", "2", "--C", "0.1", "--json", str(saved), "-q"]) == 0
-    for data, more in ((store, []), (source, ["--words", "id"])):
+    for data, more in ((store, []), (source, ["--words", "id"]), (source, [])):  # the result says what was kept
         assert main(["verify", str(saved), str(data), *more]) == 0
-    assert main(["verify", str(saved), str(source)]) == 1  # without the column of IDs it is other data
+    assert json.loads(saved.read_text())["read"]["kept"] == ["id"]
+    assert main(["verify", str(saved), str(source), "--words", "home"]) == 1  # without the IDs it is other data
     (tmp_path / "new.csv").write_text(source.read_text().replace(",bad\n", ",other\n"))
     capsys.readouterr()
     assert main(["predict", str(saved), str(tmp_path / "new.csv")]) == 0

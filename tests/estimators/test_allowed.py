@@ -184,9 +184,27 @@ def test_select_from_model_says_what_it_would_drop() -> None:
     Z = X * [1e7, 1, 1, 1, 1, 1]
     selector = SelectFromModel(FSPClassifier(2, C=0.5, scale="standard", forced_in=[0])).fit(Z, Y)
     assert selector.estimator_.support_[0]
-    with pytest.warns(UserWarning, match="drops weights below 1e-05: 1 features, column 0 first; scale X before"):
+    with pytest.warns(UserWarning, match="drops weights below 1e-05, of column 0; use FSPClassifier itself"):
         assert not selector.get_support()[0]
     np.testing.assert_array_equal(selector.set_params(threshold=1e-300).get_support(), selector.estimator_.support_)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_select_from_model_names_a_forced_feature_without_a_weight(named: bool) -> None:
+    """A sign against the data leaves a forced feature without a weight; the estimator itself keeps it, as said."""
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(80, 3))
+    signs = np.where(-given[:, 0] + given[:, 1] + 0.3 * rng.normal(size=80) > 0, 1, -1)
+    frame: Any = pytest.importorskip("pandas").DataFrame(given, columns=["u", "v", "w"]) if named else given
+    forced, cst = (["u"], {"u": 1}) if named else ([0], [1, 0, 0])
+    model = FSPClassifier(M=2, C=1, forced_in=forced, monotonic_cst=cst)
+    selector = SelectFromModel(model).fit(frame, signs)
+    assert selector.estimator_.coef_[0, 0] == 0.0
+    name = "'u'" if named else "column 0"
+    with pytest.warns(UserWarning, match=f"of {name}; use FSPClassifier itself"):
+        assert not selector.get_support()[0]
+    np.testing.assert_array_equal(selector.estimator_.transform(frame), given[:, :2])
+    assert list(selector.estimator_.get_support()) == [True, True, False]
 
 
 def test_a_search_over_many_features_makes_no_names() -> None:

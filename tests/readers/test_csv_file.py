@@ -231,7 +231,7 @@ def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):
     path.with_suffix(".toml").write_text('[data]\nwords = "id"\n')
     with pytest.raises(DataError, match=r"\[data\] words is 'id'; write a list of names in quotes"):
         mipfs.read(path)
-    assert data.left_out == ("id",)
+    assert data.reading.left_out == ("id",)
     alone = write(tmp_path, "id,label\n" + "".join(f"A{i:03},{i % 2}\n" for i in range(60)))
     alone.with_suffix(".toml").unlink()
     with pytest.warns(DataWarning), pytest.raises(DataError, match="no feature column"):
@@ -246,7 +246,7 @@ def test_many_numbers_with_a_sign_are_no_categories(tmp_path):
         DataWarning, match='80 different words.* as dates, amounts and percentages do.*--types "used=percent"'
     ):
         data = mipfs.read(path, scale="none")
-    assert data.left_out == ("used",)
+    assert data.reading.left_out == ("used",)
     assert data.n_features == 5
     assert mipfs.read(path, scale="none", types={"used": "percent"}).n_features == 6
     assert mipfs.read(path, scale="none", words="used").n_features == 85
@@ -264,7 +264,7 @@ def test_many_rare_words_are_names_and_left_out(tmp_path):
     path = write(tmp_path, "x,employer,state,label\n" + rows)
     with pytest.warns(DataWarning) as caught:
         data = mipfs.read(path, scale="none")
-    assert data.left_out == ("employer",)
+    assert data.reading.left_out == ("employer",)
     assert tells_rows_apart(377, 1200)
     assert not any(tells_rows_apart(words, 300) for words in (21, 50, 60))
     assert any("'employer'" in str(one.message) for one in caught)

@@ -170,14 +170,14 @@ def test_the_result_remembers_how_the_data_was_read_and_verify_checks_it() -> No
     assert document["words"]["sex"] == ["female", "male"]
     assert mipfs.verify(result, data).accepted
     for read, word in (
-        ({"label": "age", "words": {}}, "not in 'age'"),
-        ({"label": "survived", "words": {"sex": ["male", "female"]}}, "not those of the data"),
-        ({"label": "survived", "words": {"age": ["1"]}}, "no column of words"),
+        ({"label": "age"}, "not in 'age'"),
+        ({"words": {**document["words"], "sex": ["male", "female"]}}, "not those of the data"),
+        ({"words": {**document["words"], "age": ["1"]}}, "no column of words"),
     ):
-        report = mipfs.verify(dataclasses.replace(result, read=read), data)
+        report = mipfs.verify(dataclasses.replace(result, read=document | read), data)
         assert not report.accepted
         assert word in report.reason
-    plain = dataclasses.replace(data, words={}, label=None)
+    plain = dataclasses.replace(data, words={}, label=None, reading=None)
     assert any("words" in line for line in mipfs.verify(result, plain).unchecked)
 
 

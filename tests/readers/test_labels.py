@@ -2,17 +2,90 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mipfs
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError
 from mipfs.readers.labels import WORDS, apply_labels, map_labels
 from mipfs.readers.table import Table
 
+try:
+    import pandas
+
+    OF_PANDAS = [pandas.Timestamp("2024-01-01"), pandas.Period("2024"), pandas.Timedelta(1), pandas.NaT]
+except ImportError:
+    OF_PANDAS = []
 PATH = Path("a.svm")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        np.datetime64("2024-01-01"), np.datetime64("2024-01-01", "ns"), np.timedelta64(1, "D"),
+        datetime.date(2024, 1, 1), (1, 2), b"a", np.bytes_(b"a"), Decimal("1.5"), Fraction(1, 2), 1j, None, math.nan,
+        math.inf, np.longdouble(0.1), frozenset([1]), np.array([1, 2]), *OF_PANDAS,
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_label_that_no_file_holds_is_refused(label):
+    """Dates in nanoseconds became numbers, others ended in a traceback when a result was saved or verified."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), np.where(np.arange(20) % 2, 1, -1)
+    for pair in ((label, "other"), ("other", label)):
+        with pytest.raises(DataError, match=r"a label is .*; give text, numbers or booleans") as caught:
+            mipfs.Instance.from_arrays(X, y, labels=Labels(*pair))
+        assert "\n" not in str(caught.value)
+
+
+PAIRS = [
+    ("a", "b"),
+    (0, 1),
+    (0.5, 1.5),
+    (False, True),
+    (np.False_, np.True_),
+    (np.int8(1), 2**70),
+    (np.float32(0.1), "é"),
+]
+"""Labels that JSON holds."""
+
+
+@pytest.mark.parametrize("labels", PAIRS, ids=repr)
+def test_labels_come_back_from_a_file(labels, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1), labels=Labels(*labels))
+    result = mipfs.solve(mipfs.Problem(data, M=1))
+    assert mipfs.verify(result, data).accepted
+    result.save(tmp_path / "r.json")
+    found = mipfs.Result.load(tmp_path / "r.json").labels
+    assert [found["negative"], found["positive"]] == [*labels]
+    assert {type(one) for one in found.values()} <= {str, int, float, bool}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["M8[D]", "M8[ns]", "M8[us]", "m8[s]"])
+def test_estimators_refuse_dates_as_labels(kind, classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % classes
+    for model in (mipfs.FSPClassifier(M=1), mipfs.FGMSelector(), mipfs.MILClassifier()):
+        with pytest.raises(ValueError, match=r"a label is .*; give text, numbers or booleans"):
+            model.fit(X, y.astype(kind))
+
+
+def test_a_table_with_dates_as_labels_is_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": range(20), "y": pandas.to_datetime(["2024-01-01", "2025-01-01"] * 10)})
+    for labels in (frame["y"], frame["y"].dt.date, frame["y"].dt.to_period("Y"), [b"a", b"b"] * 10, [(1,), (2,)] * 10):
+        with pytest.raises(DataError, match="give numbers or words"):
+            mipfs.read(frame.assign(y=labels), label="y")
 
 
 def table(labels, lines=True):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.classes import check_classes
+from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
@@ -90,6 +91,7 @@ class OneVsRest(Reported):
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Values of every class, (n, K)."""
+        X = as_frame(X)
         return np.column_stack([one.decision_function(X) for one in self.classifiers])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -185,7 +187,7 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
         saved.classes,
         saved.results,
         saved.together,
-        document["bias"] is True,
+        saved.document["bias"],
         saved.class_weight,
         said if isinstance(said, str) else None,
         saved.file,

@@ -9,7 +9,7 @@ The structural loss has no bias, so neither has f.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import Instance, Labels
 from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
@@ -41,6 +42,7 @@ class BagClassifier:
     miles : Miles
         The embedding into the similarities to the selected concepts (with ``nearest``: to all of them).
     labels : Labels
+    feature_names : sequence of p str, of the columns in training
     """
 
     result: Result
@@ -48,13 +50,15 @@ class BagClassifier:
     weights: Array
     miles: Miles
     labels: Labels
+    feature_names: Sequence[str]
 
     def decision_function(self, X: Any, bags: Any = None) -> Array:
         """f of every bag, in the order of their sorted names, shape (B,).
 
         Parameters
         ----------
-        X : Instance with bags, or (n, p) array-like or sparse matrix on the user's scale
+        X : Instance with bags, data frame, or (n, p) array-like or sparse matrix on the user's scale
+            Of a data frame the columns of training, by name.
         bags : (n,) array-like, the bag of every row; for an Instance its own
 
         Raises
@@ -64,10 +68,21 @@ class BagClassifier:
         """
         if isinstance(X, Instance):
             return bag_values(self.miles, self.weights, user_values(X), own_bags(X))
+        X = as_frame(X)
+        if is_frame(X):
+            X = self._by_name(X)
         if bags is None:
             raise UsageError("bags is missing: give the name of every row's bag")
         X = X if sparse.issparse(X) else np.asarray(X, dtype=float)
         return bag_values(self.miles, self.weights, X, Bags.of(bags, X.shape[0]))
+
+    def _by_name(self, frame: Any) -> Any:
+        """The columns of training (n, p) of a data frame."""
+        names = [str(name) for name in frame.columns]
+        absent = [name for name in self.feature_names if name not in names]
+        if absent:
+            raise UsageError(f"the data frame has no column {absent[0]!r}, which the classifier was trained with")
+        return frame.iloc[:, [names.index(name) for name in self.feature_names]]
 
     def predict(self, X: Any, bags: Any = None) -> npt.NDArray[Any]:
         """The label of every bag, as `decision_function` has them, shape (B,)."""
@@ -122,7 +137,7 @@ def solve_bags(
         raise UsageError(f"no classifier was found: stopped by {result.stop_reason.name}; give more time")
     weights = weights_of(result, bag_data.n_features)
     rows = needed(weights[None, :], nearest)
-    return BagClassifier(result, rows, weights[rows], restricted(miles, rows), data.labels)
+    return BagClassifier(result, rows, weights[rows], restricted(miles, rows), data.labels, data.feature_names)
 
 
 @declared

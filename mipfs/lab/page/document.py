@@ -20,6 +20,7 @@ from mipfs.lab.page.of_result import result_html
 from mipfs.lab.page.of_study import comparison_html, path_html, reported_html
 from mipfs.lab.page.parts import anchor, article
 from mipfs.lab.page.side_by_side import overview
+from mipfs.lab.scorecard import Scorecard
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.solution_path import SolutionPath
@@ -41,6 +42,7 @@ KINDS = {
     Comparison: "Ladder of relaxations",
     OneVsRest: "Several classes",
     Bench: "Benchmark",
+    Scorecard: "Scorecard",
 }
 
 

@@ -5,28 +5,35 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.lab.scorecard.columns import Column, totals
+from mipfs.lab.scorecard.columns import TOTAL_DIGITS, Column, to_digits, totals
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array
+from mipfs.proof import pair
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
+from mipfs.report.visible import as_json, finite_or_none
+from mipfs.result import sidecar
+from mipfs.result.documents import CARD
 from mipfs.result.gap import relative_gap
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.saved_card import signed
 
 MOST_ROWS = 16
 """Rows of the table of totals; more totals are put together."""
 SCHEMA = 1
-DIGITS = 9
-"""Decimals of a total that count."""
+VERSION = 2
+"""The rule by which a card is scored; the JSON of a card of the first has no version."""
+FIRST_DECIMALS = 9
+"""Decimals of a total that count by the first rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +59,8 @@ class Scorecard(Reported):
     totals_in_training : (n,) ndarray
     stated : mapping or None
         Of a card that was read from a file: what its totals, error and area were.
+    version : int, the rule that it is scored by (docs/scorecard.md)
+    bins : int, ranges that columns were cut into; 0 where they were not
     """
 
     result: Result
@@ -71,6 +80,8 @@ class Scorecard(Reported):
     truth: npt.NDArray[np.float64] = field(repr=False)
     totals_in_training: npt.NDArray[np.float64] = field(repr=False)
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
+    version: int = VERSION
+    bins: int = 0
 
     @property
     def gap(self) -> float:
@@ -83,7 +94,16 @@ class Scorecard(Reported):
 
     def totals(self, X: Any) -> npt.NDArray[np.float64]:
         """Σ points · column of every row of an Instance, a data frame or an (n, p) array, shape (n,)."""
-        return totals(self.columns, self.points, user_columns(self.result, X))
+        return self.totals_of(user_columns(self.result, X))
+
+    def totals_of(self, values: Mapping[str, Array]) -> npt.NDArray[np.float64]:
+        """The totals (n,) of the user's values (n,) of every feature: two are the same where these numbers are."""
+        found, sizes = totals(self.columns, self.points, values)
+        return found if self.version == 1 else to_digits(found, sizes + abs(self.threshold), TOTAL_DIGITS)
+
+    def compared(self, totals: Array) -> npt.NDArray[np.float64]:
+        """Totals (n,) as they are compared and shown: by the first rule to 9 decimals, whatever their size."""
+        return np.round(totals, FIRST_DECIMALS) if self.version == 1 else totals
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """scale · total + intercept of every row, shape (n,)."""
@@ -102,7 +122,7 @@ class Scorecard(Reported):
 
     def speaks_for(self, totals: Array) -> npt.NDArray[np.bool_]:
         """Whether totals (n,) are those of the positive class, as the card says it: above `threshold`."""
-        return np.asarray(np.round(totals, DIGITS) > self.threshold)
+        return np.asarray(self.compared(totals) > self.threshold)
 
     def to_frame(self) -> Any:
         """The card as a pandas data frame with the columns ``feature, condition, points``.
@@ -150,7 +170,7 @@ class Scorecard(Reported):
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
         if self.stated is not None:
             return [dict(row) for row in self.stated["totals"]]
-        totals = np.round(self.totals_in_training, DIGITS)
+        totals = self.compared(self.totals_in_training)
         each = np.unique(totals)
         parts = np.array_split(each, min(MOST_ROWS, each.size))
         sides = [one for part in parts for one in (part[part <= self.threshold], part[part > self.threshold])]
@@ -165,27 +185,42 @@ class Scorecard(Reported):
         return rows
 
     def save(self, path: str | Path) -> None:
-        """Write the card as JSON, from which `mipfs.read_scorecard` and ``mipfs predict`` take it.
+        """Write the card as JSON, and beside it as ``CARD.cert.npz`` the certificate of its result.
+
+        `mipfs.read_scorecard`, ``mipfs predict`` and ``mipfs verify`` take it from there. A pipe or a device gets the
+        JSON alone, as a card of the first version is.
 
         Parameters
         ----------
         path : path-like
         """
-        output_file.save([(Path(path), f"{json.dumps(self.document(), ensure_ascii=False)}\n".encode())])
+        path = Path(path)
+        if self.version == 1 or output_file.is_stream(path):
+            output_file.save([(path, _text(self.document()))])
+            return
+        content, entry = sidecar.packed(self.result, pair.sidecar_of(path).name)
+        document = replace(self, result=replace(self.result, certificate=entry)).document()
+        pair.save(path, _text(document), content)
 
     def document(self) -> dict[str, Any]:
         """What ``--json`` writes."""
+        found = self._fields()
+        return found if self.version == 1 else signed(json.loads(json.dumps(found, allow_nan=False)))
+
+    def _fields(self) -> dict[str, Any]:
+        """All of it but the digest."""
         from mipfs.lab.scorecard.saved import stated_result
 
         return {
             "schema": SCHEMA,
-            "kind": "scorecard",
+            "kind": CARD,
+            **({} if self.version == 1 else {"version": self.version, "bins": self.bins}),
             "status": self.status.name,
             "stop_reason": self.stop_reason.name,
             "objective": self.objective,
             "bound": self.bound,
             "gap": self.gap,
-            "unrounded": self.unrounded,
+            "unrounded": finite_or_none(self.unrounded),
             "asked": self.asked,
             "most_points": self.most_points,
             "scale": self.scale,
@@ -222,3 +257,7 @@ class Scorecard(Reported):
         from mipfs.lab.scorecard.shown import lead
 
         return lead(self)
+
+
+def _text(document: Mapping[str, Any]) -> bytes:
+    return f"{as_json(document)}\n".encode()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mipfs.plumbing.arrays import Array
+from mipfs.result.saved_card import VALUE_DIGITS, condition
 
-DIGITS = 12
-"""Significant digits of a value that count, so that one that was scaled and scaled back is the same."""
+TOTAL_DIGITS = 13
+"""Digits of all that is added up for a total, and the threshold, that count; what rounding leaves is below them."""
+PRINTED_DIGITS = 6
+"""Significant digits of a unit; an origin has its decimals. A card is scored by the numbers that it prints."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,8 @@ class Column:
 
     @property
     def condition(self) -> str:
-        """In words, what a point is for."""
-        if self.kind == "threshold":
-            return f"at least {self.threshold:g}"
-        if self.kind == "two values":
-            return f"is {self.origin + self.unit:.6g}" + ("" if self.origin == 0.0 else f", not {self.origin:.6g}")
-        return f"per {self.unit:.6g}" + (f" above {self.origin:.6g}" if self.origin else "")
+        """In words, what a point is for; its numbers are those that decide."""
+        return condition(self.kind, self.origin, self.unit, self.threshold)
 
     def of(self, values: Array) -> Array:
         """The column of the user's values (n,)."""
@@ -53,18 +53,25 @@ class Column:
         return (values - self.origin) / self.unit
 
 
-def totals(columns: Sequence[Column], points: Sequence[int], values: Mapping[str, Array]) -> Array:
-    """Σ points · column (n,) of the user's values (n,) of every feature."""
-    found = np.zeros(next(iter(values.values())).size)
+def totals(columns: Sequence[Column], points: Sequence[int], values: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Σ points · column (n,) of the user's values (n,) of every feature, and Σ |points · column| (n,)."""
+    n = next(iter(values.values())).size
+    found, sizes = np.zeros(n), np.zeros(n)
     for column, point in zip(columns, points, strict=True):
-        found += point * column.of(values[column.feature])
-    return found
+        term = point * column.of(values[column.feature])
+        found += term
+        sizes += np.abs(term)
+    return found, sizes
 
 
 def snapped(values: Array) -> Array:
-    """Values (n,) to `DIGITS` significant digits."""
-    sizes = np.where(values == 0.0, 1.0, np.abs(values))
-    places = DIGITS - 1 - np.floor(np.log10(sizes)).astype(int)
+    """Values (n,) to `VALUE_DIGITS` significant digits."""
+    return to_digits(values, np.abs(values), VALUE_DIGITS)
+
+
+def to_digits(values: Array, sizes: Array, digits: int) -> Array:
+    """Values (n,) to the decimals that `digits` significant digits of `sizes` (n,) have."""
+    places = digits - 1 - np.floor(np.log10(np.where(sizes == 0.0, 1.0, sizes))).astype(int)
     power = 10.0 ** np.clip(np.abs(places), 0, 300)
     found = np.where(places >= 0, np.round(values * power) / power, np.round(values / power) * power)
     return np.asarray(found, dtype=float)
@@ -87,12 +94,19 @@ def columns_of(values: Mapping[str, Array], scales: Mapping[str, tuple[float, fl
             origin, unit = float(ends[0]), float(ends[1] - ends[0])
             yield Column(name, "two values", origin, unit, None, (shift - origin) / unit, scale / unit)
         elif bins < 2 or ends.size < 2:
-            yield Column(name, "scaled", shift, scale, None, 0.0, 1.0)
+            origin, unit = few_digits(shift, scale)
+            yield Column(name, "scaled", origin, unit, None, (shift - origin) / unit, scale / unit)
         else:
             for threshold in thresholds(column, ends, bins):
                 share = float((column >= threshold).mean())
                 size = float(np.sqrt(share * (1.0 - share))) if scale != 1.0 else 1.0
                 yield Column(name, "threshold", 0.0, 1.0, threshold, 0.0, size)
+
+
+def few_digits(shift: float, scale: float) -> tuple[float, float]:
+    """Shift and scale (> 0) of a column as a person copies them: to `PRINTED_DIGITS` digits of the scale."""
+    unit = float(f"{scale:.{PRINTED_DIGITS}g}")
+    return round(shift, PRINTED_DIGITS - 1 - math.floor(math.log10(unit))), unit
 
 
 def thresholds(column: Array, ends: Array, bins: int) -> list[float]:

@@ -31,6 +31,8 @@ NEWTON_STEPS = 60
 """Of a smooth loss; a handful suffice."""
 NEWTON_GAIN = 1e-13
 """Relative decrease below which Newton's method ends."""
+ALIKE = 40
+"""Binary digits of the largest total that tell totals apart where a scale is found for points."""
 HALVINGS = 30
 """Of a Newton step."""
 
@@ -75,7 +77,10 @@ class Ground:
     def along(self, points: Whole) -> Ground:
         """The one column of totals of some points, alike samples gathered."""
         length = float(np.linalg.norm(self.d * points))
-        totals = np.round(self.Z @ points, 12)  # the objective is computed anew from the data
+        totals = self.Z @ points
+        # Totals that differ by rounding are alike: the objective is computed anew from the data.
+        step = np.ldexp(1.0, int(np.frexp(np.abs(self.Z) @ np.abs(points))[1].max()) - ALIKE)
+        totals = np.rint(totals / step) * step
         return self.gathered(totals[:, None], np.array([length]), self.y, self.c, self.loss, self.bias)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.card import Scorecard
-from mipfs.lab.scorecard.columns import Column, columns_of, totals
+from mipfs.lab.scorecard.columns import Column, columns_of
 from mipfs.lab.scorecard.cone import Ground
 from mipfs.lab.scorecard.search import Search
 from mipfs.losses import get_loss
@@ -24,6 +25,8 @@ from mipfs.result.result import Result
 
 MOST_POINTS = 1000
 """More points for a feature are no card."""
+MOST_BINS = 1000
+"""Nor are more ranges of one."""
 
 
 @declared
@@ -59,6 +62,8 @@ def scorecard(
     problem = _problem(result, data, points)
     if bins == 1:
         raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
+    if bins > MOST_BINS:
+        raise UsageError(f"bins = {bins} is no card to add up by hand; give {MOST_BINS} at most")
     values = user_columns(result, data)
     columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
     if not columns:
@@ -69,7 +74,7 @@ def scorecard(
     found = Search(ground, low, high, points, data.n_samples, gap, started + time_limit).run()
     objective = whole.value(found.scale * found.points.astype(float), found.intercept)
     shift = float(found.points @ np.array([column.center for column in columns]))
-    return Scorecard(
+    card = Scorecard(
         result=result,
         columns=columns,
         points=tuple(found.points.tolist()),
@@ -85,8 +90,10 @@ def scorecard(
         nodes=found.nodes,
         seconds=time.monotonic() - started,
         truth=data.y.copy(),
-        totals_in_training=totals(columns, found.points.tolist(), values),
+        totals_in_training=np.zeros(0),
+        bins=bins,
     )
+    return replace(card, totals_in_training=card.totals_of(values))
 
 
 def _scales(result: Result, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import SCHEMA, Scorecard
+from mipfs.lab.scorecard.card import VERSION, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing.declared import declared
-from mipfs.result import result_json
+from mipfs.result import saved_card
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.saved_card import REMEDY
 
-REMEDY = "give what `mipfs scorecard --json` wrote"
 KINDS = ("two values", "scaled", "threshold")
 
 
@@ -45,37 +45,41 @@ def read_scorecard(path: str | Path) -> Scorecard:
     >>> from mipfs import read_scorecard
     >>> read_scorecard("card.json").predict(frame)  # doctest: +SKIP
     """
-    found = card_or_none(path)
-    if found is None:
-        raise DataError("it holds no scorecard", REMEDY, path=Path(path))
-    return found
-
-
-def card_or_none(path: str | Path) -> Scorecard | None:
-    """The scorecard in a file; None where it holds something else, or nothing that can be read."""
-    document = result_json.of_kind(path, "scorecard")
-    if document is None:
-        return None
+    path = Path(path)
+    document, result = saved_card.load(path)
+    saved_card.check_unchanged(document, path)
     try:
-        return _card(document, Path(path))
+        card = _card(document, result, path)
+        if card.version > 1:
+            _check_whole(document, card)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"not a complete scorecard: {error!r}", REMEDY, path=Path(path)) from None
+        raise DataError(f"not a complete scorecard: {error!r}", REMEDY, path=path) from None
+    return card
 
 
-def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
-    if document["schema"] != SCHEMA or "params" not in document["result"]:
-        raise DataError("an earlier version wrote it, without what scores new rows", "make the card anew", path=path)
-    result = Result.from_json(json.dumps(document["result"]), path=path)
+def _check_whole(document: Mapping[str, Any], card: Scorecard) -> None:
+    """Refuse what the card that was read does not say: a field that nothing reads, or that follows from others."""
+    again = card.document()
+    for name in (*document, *again):
+        if name not in ("result", "sha256") and (name not in document or document[name] != again.get(name)):
+            raise ValueError(f"{name!r} is not what the rest of it says")
+
+
+def _card(document: Mapping[str, Any], result: Result, path: Path) -> Scorecard:
+    version = _whole(document.get("version", 1))
+    if version != VERSION and "version" in document:
+        raise DataError(f"rule {version} of scoring is unknown", "read it by a later version of mipfs", path=path)
     columns = tuple(_column(one, result) for one in document["card"])
-    numbers = {name: _number(document[name]) for name in ("scale", "intercept", "objective", "unrounded", "seconds")}
-    if not columns or numbers["scale"] < 0.0:
-        raise ValueError("no columns, or a negative scale")
+    numbers = {name: _number(document[name]) for name in ("scale", "intercept", "objective", "seconds")}
+    if not columns or numbers["scale"] <= 0.0 or not math.isfinite(numbers["intercept"] / numbers["scale"]):
+        raise ValueError("no columns, or no threshold")
     return Scorecard(
         result=result,
         columns=columns,
         points=tuple(_whole(one["points"]) for one in document["card"]),
         most_points=_whole(document["most_points"]),
         bound=_number(document["bound"]),
+        unrounded=math.inf if document["unrounded"] is None else _number(document["unrounded"]),
         status=Status[document["status"]],
         stop_reason=StopReason[document["stop_reason"]],
         asked=_number(document["asked"]),
@@ -83,6 +87,8 @@ def _card(document: Mapping[str, Any], path: Path) -> Scorecard:
         truth=np.zeros(0),
         totals_in_training=np.zeros(0),
         stated={"totals": [_total(row) for row in document["totals"]], **_shares(document)},
+        version=version,
+        bins=_whole(document["bins"]) if version > 1 else 0,
         **numbers,
     )
 

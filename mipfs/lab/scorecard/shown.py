@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mipfs.lab.scorecard.columns import PRINTED_DIGITS
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import many, number, percent
 from mipfs.result.result import Status
+from mipfs.result.saved_card import exact
 from mipfs.result.summary import BECAUSE
 
 if TYPE_CHECKING:
     from mipfs.lab.scorecard.card import Scorecard
+
+EVERY_DIGIT = 17
+"""Significant digits that tell all doubles apart."""
 
 
 def blocks(card: Scorecard) -> list[Block]:
@@ -74,25 +82,46 @@ def _rule(card: Scorecard, positive: str, negative: str) -> str:
     at = card.threshold
     if card.is_whole:
         return f"a total of {math.floor(at) + 1} or more is {positive}, a lower one {negative}"
-    return f"a total above {at:.6g} is {positive}, a lower one {negative}"
+    return f"a total above {_shortest(card, (at,), lambda at: at)[0]} is {positive}, a lower one {negative}"
+
+
+def _shortest(card: Scorecard, numbers: tuple[float, ...], threshold: Callable[..., float]) -> list[str]:
+    """Numbers to the digits, six at least, by which their threshold decides the training data as the card does."""
+    ends = np.array([row[end] for row in card.rates() for end in ("from", "to")])
+    for digits in range(PRINTED_DIGITS, EVERY_DIGIT):
+        texts = [f"{value:.{digits}g}" for value in numbers]
+        if np.array_equal(ends > threshold(*map(float, texts)), card.speaks_for(ends)):
+            return texts
+    return [exact(value) for value in numbers]
 
 
 def _rates(card: Scorecard) -> list[tuple[str, str, str, str]]:
+    totals = card.rates()
+    ends = _told_apart([row[end] for row in totals for end in ("from", "to")])
     rows = []
-    for row in card.rates():
-        low, high = (f"{row[end]:.4g}" for end in ("from", "to"))
+    for row, low, high in zip(totals, ends[::2], ends[1::2], strict=True):
         rate = f"{row['positives'] / row['samples']:.1%}"
         rows.append((low if low == high else f"{low} to {high}", str(row["decision"]), str(row["samples"]), rate))
     return rows
 
 
+def _told_apart(totals: list[float]) -> list[str]:
+    """Totals to the digits, four at least, by which they differ."""
+    for digits in range(4, EVERY_DIGIT):
+        texts = [f"{value:.{digits}g}" for value in totals]
+        if len(set(map(float, texts))) == len(set(totals)):
+            return texts
+    return [exact(value) for value in totals]
+
+
 def _numbers(card: Scorecard) -> list[tuple[str, str]]:
+    scale, intercept = _shortest(card, (card.scale, card.intercept), lambda scale, intercept: -intercept / scale)
     pairs = [
         ("status", f"{card.status.name} ({BECAUSE[card.stop_reason]})"),
         ("objective", f"{number(card.objective)}, with real numbers for points {number(card.unrounded)}"),
         ("bound", number(card.bound)),
         ("gap", f"{percent(card.gap)}, asked: {percent(card.asked)}"),
-        ("score", f"{card.scale:.6g} · total {card.intercept:+.6g}"),
+        ("score", f"{scale} · total {'' if intercept.startswith('-') else '+'}{intercept}"),
         ("error", f"{card.error:.2%} of these data"),
         ("area under ROC", f"{card.auc:.4f} on these data"),
         ("search", f"{many(card.nodes, 'node', 'nodes')}, {card.seconds:.2f} s"),

@@ -75,4 +75,5 @@ def rows_of(data: Instance, rows: Integers) -> Instance:
     """Some rows of an instance, with the centre of all."""
     values = stored(data).values
     part = values.tocsr()[rows].tocsc() if data.is_sparse else values[rows]
-    return replace(data, X=part, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)
+    unscaled = None if data.unscaled is None else data.unscaled.tocsr()[rows].tocsc()
+    return replace(data, X=part, unscaled=unscaled, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)

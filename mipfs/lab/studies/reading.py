@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from mipfs.errors import DataError
 from mipfs.lab.classes.one_vs_rest import OneVsRest, classes_or_none
+from mipfs.lab.scorecard import Scorecard, read_scorecard
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.bench_shown import bench_of, is_bench
 from mipfs.lab.studies.ladder import Comparison, Rung
@@ -19,17 +20,17 @@ from mipfs.plumbing import strict_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
 from mipfs.result import documents
-from mipfs.result.documents import AXES
+from mipfs.result.documents import AXES, CARD, held
 from mipfs.result.result import SCHEMA, Result
 
-Study = Result | SolutionPath | Comparison | OneVsRest | Bench
-"""What `mipfs solve`, `path`, `compare` and `bench` write."""
+Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard
+"""What `mipfs solve`, `path`, `compare`, `bench` and `scorecard` write."""
 REMEDY = "give a file written by `mipfs solve`, `compare`, `path` or `bench` with --json"
 Kind = TypeVar("Kind", SolutionPath, Comparison)
 
 
 def load(path: str | Path) -> Study:
-    """Read a JSON file that `mipfs solve`, `path`, `compare` or `bench` wrote.
+    """Read a JSON file that `mipfs solve`, `path`, `compare`, `bench` or `scorecard` wrote.
 
     Raises
     ------
@@ -39,6 +40,8 @@ def load(path: str | Path) -> Study:
     path = Path(path)
     if (several := classes_or_none(path)) is not None:
         return several
+    if held(path).kind == CARD:
+        return read_scorecard(path)
 
     def parsed() -> tuple[Study, Mapping[str, Any] | None]:
         found = _study(path)

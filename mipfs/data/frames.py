@@ -1,0 +1,49 @@
+"""Data frames: what has columns of names is taken by these, never by where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mipfs.errors import UsageError
+
+PANDAS = "give a pandas data frame, or an array whose columns stand as in training"
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a data frame as pandas has them, rather than a path or an array."""
+    return hasattr(value, "columns") and hasattr(value, "iloc")
+
+
+def as_frame(X: Any) -> Any:
+    """X, or the pandas frame of what has columns by name and is none, such as a polars frame or an Arrow table.
+
+    Raises
+    ------
+    UsageError
+        It is lazy, or it does not become a pandas frame.
+    """
+    what = f"a {type(X).__name__} of {type(X).__module__.partition('.')[0]}"
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+        raise UsageError(f"{what} is a plan, not data; give .collect() of it")
+    if is_frame(X) or not _has_columns(X):
+        return X
+    if not hasattr(X, "to_pandas"):
+        raise UsageError(f"{what} has columns of its own kind; {PANDAS}")
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError(f"{what} is read by the names of its columns through pandas: pip install pandas") from None
+    try:
+        return X.to_pandas()
+    except ImportError:  # polars asks for pyarrow too
+        return pandas.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def names_of(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None of an array."""
+    return [str(name) for name in X.columns] if is_frame(X) else None
+
+
+def _has_columns(X: Any) -> bool:
+    """Whether a value has columns, as data frames and tables have, and no array or matrix does."""
+    return any(isinstance(getattr(X, name, None), (list, tuple)) for name in ("column_names", "columns"))
