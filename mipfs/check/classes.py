@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mipfs.check import classifier
+from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.known import check_known, rules_of
-from mipfs.check.reading import check_reading
+from mipfs.check.known import rules_of
 from mipfs.check.rounding import NEAR, Document, gap_between, require
 from mipfs.check.scaling import by_rules
 from mipfs.check.several import (
@@ -33,7 +32,7 @@ from mipfs.check.several import (
     unchecked_of,
 )
 from mipfs.check.statement import Statement
-from mipfs.check.tree import Report
+from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
@@ -101,7 +100,8 @@ def _checked(
     require(name is None or name in names, f"there is no class {name!r}")
     proofs = _proofs(document)
     archive.require_members([member_of(k) for k, one in enumerate(proofs) if one["certificate"] is not None])
-    own = weighted(instances, document.get("class_weight") or {})
+    rules = rules_of(proofs[0])
+    own = [by_rules(one, rules) for one in weighted(instances, document.get("class_weight") or {})]
     unchecked: tuple[str, ...] = (UNCHECKED,)
     if document["shared_support"]:
         parts = [PartReport("all classes", proofs[0], _together(document, archive, own, told))]
@@ -230,7 +230,6 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     together = document["together"]
     bias = document["bias"]
     params = together["params"]
-    instances = [by_rules(one, rules_of(together)) for one in instances]
     stack = stacked(instances, bias)
     names = [*instances[0].feature_names, *([INTERCEPT] if bias else [])]
     atoms = together["atoms"]
@@ -265,11 +264,6 @@ def _check_class(together: Document, result: Document, data: Instance, bias: boo
     require(result["intercept"] == b, f"{name}: its intercept is {result['intercept']!r}, not {b!r}")
     if together["objective"] is None:
         return
-    require(result["data_sha256"] == data.sha256, f"{name}: 'data_sha256' is that of other data")
-    kind = result["scaling"]["kind"]
-    require(kind == data.scaling, f"{name}: the scaling is {kind!r}, and that of the data {data.scaling!r}")
     certificate = {"kind": "tree", "bound": None, "gap": result["params"]["gap"]}
-    check_known({**result, "certificate": certificate})
-    check_reading(result, data)
-    reading = JOINT[0] if result["params"].get("loss") == "structural" else Statement
-    classifier.read(reading(result, data), result)
+    reading = JOINT if result["params"].get("loss") == "structural" else (Statement, Duals)
+    read_on_data({**result, "certificate": certificate}, {}, data, reading, None, {})

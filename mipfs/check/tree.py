@@ -139,7 +139,7 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
 
     def without_proof() -> None:
         asked = {"kind": "tree", "bound": None, "gap": document["params"]["gap"]}
-        read = _read({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
+        read = read_on_data({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
         said = absent_or(document["bound"], -math.inf, "the bound")
         judge(read.document, read.incumbent, said)  # that its own numbers fit one another
         found["unchecked"] += (BOUND,)
@@ -157,7 +157,7 @@ class ReadOnData(NamedTuple):
     made: Monomials | None
 
 
-def _read(
+def read_on_data(
     document: Document,
     arrays: Arrays,
     data: Instance,
@@ -169,6 +169,7 @@ def _read(
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
+    check_arrays(document, arrays)
     data = by_rules(data, rules_of(document))
     table, data = functions.table_of(data), functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
@@ -210,9 +211,8 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    document, statement, incumbent, made = _read(document, arrays, data, reading, given, found)
+    document, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
     data = statement.data
-    check_arrays(document, arrays)
     certificate, status, near = document["certificate"], document["status"], document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(

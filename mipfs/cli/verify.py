@@ -93,7 +93,7 @@ def verify(
     if recompute and held.document and held.kind != documents.PATH:
         raise UsageError("--recompute solves the folds of a path again; leave it out")
     # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.
-    kinds = {documents.CLASSES: verify_classes, documents.PATH: verify_path, documents.CARD: verify_card}
+    kinds = {documents.CLASSES: verify_classes, documents.CARD: verify_card, documents.PATH: verify_path}
     kinds |= dict.fromkeys(documents.UNPROVEN, refuse_unproven)
     return kinds.get(held.kind, verify_result)(asked, held.document)
 
