@@ -194,7 +194,7 @@ def _axis(rng: random.Random, folder: Path, asked: list[str], kinds: dict[str, s
         lines = f"Subject To\n r1: {terms} <= 1\n r2: a >= 1\nEnd\n"
         (folder / "rows.lp").write_text(lines, encoding="utf-8")
     if rng.random() < 0.75:
-        found += ["--folds", "3", *(["--one-se"] if rng.random() < 0.4 else [])]
+        found += ["--folds", "3", *(["--one-se"] if rng.random() < 0.4 and "--rows" not in found else [])]
     return found
 
 
