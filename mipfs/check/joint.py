@@ -239,6 +239,9 @@ class JointDuals(Duals):
             self.labellings.ndim == 2 and self.labellings.shape[1] == self.n, "a labelling is not about these samples"
         )
         self.losses = self.measure.losses(self.labellings)
+        start, size = (arrays[name] for name in ("dual_start", "dual_label"))
+        ends = start[0] == 0 and start[-1] == size.size == arrays["dual_whole"].size and size.ndim == 1
+        require(ends and np.all(np.diff(start.astype(object)) >= 0), "the parts of the dual vectors do not add up")
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""

@@ -9,6 +9,9 @@ from mipfs.check.rounding import Document, require
 from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
 
 
+SCHEMA = 1
+
+
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -39,6 +42,12 @@ RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
 MEMBER = _names("share selected extra")
 
 
+def require_schema(document: Document) -> None:
+    """Refuse any schema but the whole number 1: true and 1.0 are others."""
+    schema = document.get("schema")
+    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r}, not {SCHEMA}")
+
+
 def rules_of(document: Document) -> int:
     """The version of the rules by which a result was read and scaled: the first, where it names none."""
     rules = document.get("rules", FIRST_RULES)
@@ -48,6 +57,7 @@ def rules_of(document: Document) -> int:
 
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
+    require_schema(document)
     read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
     _only(document, RESULT, "the result")
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")

@@ -285,6 +285,14 @@ def no_labelling(counts: Any) -> None:
     counts[0, 0] = 2
 
 
+def beyond(start: Any) -> None:
+    start[-1] += 1
+
+
+def backwards(start: Any) -> None:
+    start[-1] = -2
+
+
 def unknown(index: Any) -> None:
     index[0] = 10_000
 
@@ -298,6 +306,8 @@ def unknown(index: Any) -> None:
         (change("labelling", other_labelling), "proves only"),
         (change("labelling", no_labelling), "mislabelled or not"),
         (change("dual_label", unknown), "unknown labelling"),
+        (change("dual_start", beyond), "do not add up"),
+        (change("dual_start", backwards), "do not add up"),
     ],
 )
 def test_a_changed_dual_vector(tamper: Callable[[Arrays], None], reason: str, tmp_path: Path) -> None:
@@ -316,7 +326,7 @@ def test_a_changed_dual_vector(tamper: Callable[[Arrays], None], reason: str, tm
         ({"C": 19.0}, "objective of the selected features"),
         ({"bias": True}, "weight of a constant column"),
         ({"M": 3}, "proves only"),
-        ({"loss": "hinge"}, "objective of the selected features"),
+        ({"loss": "hinge"}, "an array 'dual_label'"),
     ],
 )
 def test_another_problem(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
