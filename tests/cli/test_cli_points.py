@@ -164,7 +164,7 @@ def test_a_point_without_a_result_is_named(cli: Cli, tmp_path: Path, path_docume
     for command in ("predict", "evaluate"):
         done = cli(command, f"{odd}#M=1", table)
         assert (done.code, done.err.count("\n")) == (2, 1)
-        assert "not a result of schema 1" in done.err
+        assert "a point has no 'objective'" in done.err
         assert "odd.json" in done.err
     assert cli("verify", f"{odd}#M=1", table).code == 2  # it stands alone, without certificates
 
