@@ -177,8 +177,8 @@ def _check_labels(document: Document) -> None:
         for label, result in zip(classes, document["results"], strict=True):
             own = result["params"]["bias"]
             # before 0.3 it was true there, whatever the problems had; nothing is computed from it
-            right = own is document["bias"] or document["bias"] is True
-            require(right, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
+            agrees = own is document["bias"] or document["bias"] is True
+            require(agrees, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
 
 
 def _check_totals(document: Document) -> None:
