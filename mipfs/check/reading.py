@@ -101,7 +101,9 @@ def _check_left_out(said: Mapping[str, Any], used: Sequence[str], data: Instance
     if table is None or not (table.is_raw or "left_out" in said):
         return
     stated = said.get("left_out")
-    gone = _names([] if stated is None and rules == FIRST_RULES else stated, "left_out")
+    if stated is None and rules == FIRST_RULES:  # of a column store nothing was stated: what the rules say holds
+        return
+    gone = _names(stated, "left_out")
     kept = _names(said.get("kept", []), "kept")
     if not table.is_raw:  # what was left out of the table that a store was made of stands in the store alone
         require({*gone} == {*table.left_out}, f"the store was made without {[*table.left_out]}, and not without {gone}")

@@ -85,6 +85,7 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
     """How the classifiers of a study do on data; None without data, or of what has no classifier."""
     from mipfs.lab.classes import OneVsRest, judged
     from mipfs.lab.classes.one_vs_rest import classes_or_none
+    from mipfs.lab.scorecard import Scorecard
     from mipfs.lab.studies.bench import Bench
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.result import documents
@@ -101,6 +102,8 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
         return {**judged.score(study, data, label), "source": Path(data).name}
     if isinstance(study, SolutionPath):
         return [_score(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
+    if isinstance(study, Scorecard):
+        raise UsageError(f"--data: {path} is a scorecard; `mipfs evaluate {path} {data}` judges it, leave --data out")
     what = "a benchmark" if isinstance(study, Bench) else "a ladder"
     raise UsageError(f"--data: {path} is {what}, which has no classifier to judge; leave it out")
 

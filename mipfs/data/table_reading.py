@@ -47,7 +47,8 @@ class StatedWords:
     Attributes
     ----------
     kept : tuple of str, columns that an option kept
-    left_out : tuple of str or None, columns that were left out: of the first rules, which do not state what was kept
+    left_out : tuple of str or None, columns that were left out: of the first rules, which do not state what was kept;
+        where these state nothing, as of a column store, the rules are applied
     """
 
     kept: tuple[str, ...] = ()
@@ -59,7 +60,8 @@ class StatedWords:
         said = read or {}
         if rules > FIRST_RULES:
             return cls(kept=tuple(said.get("kept") or ()))
-        return cls(left_out=tuple(said.get("left_out") or ()))
+        gone = said.get("left_out")
+        return cls(left_out=None if gone is None else tuple(gone))
 
     def keeps(self, apart: Collection[str], there: Collection[str]) -> tuple[str, ...]:
         """The columns of words that are features all the same, of those that are `there`."""

@@ -17,7 +17,7 @@ import pytest
 import mipfs
 from mipfs.check.tree import check
 from mipfs.cli import main
-from tests import two_checkers
+from tests import two_checkers, two_readings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,6 +113,11 @@ def test_both_checkers_agree_on_a_sample() -> None:
     assert not any([two_checkers.mutated(seed, mutated, bases=8) for seed in range(150)])
     assert sum(n for line, n in honest.items() if line.endswith("both accepted")) >= 12
     assert sum(n for line, n in mutated.items() if line.endswith("both rejected")) >= 50
+
+
+@pytest.mark.slow
+def test_both_checkers_read_tables_alike() -> None:
+    assert two_readings.main(["--count", "60", "--seed", "7000"]) == 0
 
 
 @pytest.mark.slow
