@@ -13,7 +13,7 @@ from typing import Any
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.known import rules_of
+from mipfs.check.known import require_schema, rules_of
 from mipfs.check.rounding import NEAR, Document, gap_between, require
 from mipfs.check.scaling import by_rules
 from mipfs.check.several import (
@@ -27,7 +27,6 @@ from mipfs.check.several import (
     near,
     require_accepted,
     require_fields,
-    require_schema,
     same,
     unchecked_of,
 )

@@ -24,7 +24,6 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.readers.arrays import load_arrays, load_members
 
-SCHEMA = 1
 Told = Callable[[int, int], object]
 
 
@@ -85,12 +84,6 @@ def require_fields(stated: Any, needed: Collection[str], allowed: Collection[str
     require(not lacking, f"{what} has no {lacking[0] if lacking else ''!r}")
     strangers = [str(name) for name in stated if name not in needed and name not in allowed]
     require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
-
-
-def require_schema(document: Document) -> None:
-    """Refuse any schema but the whole number 1: true and 1.0 are others."""
-    schema = document.get("schema")
-    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r}, not {SCHEMA}")
 
 
 def is_number(value: Any) -> bool:

@@ -224,6 +224,7 @@ def _check(
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
+    duals.check_rest()
     proven = statement.reported(min(least, rest))
     who = f"leaf {leaf}" if least <= rest else "what is not held"
     if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
