@@ -107,9 +107,8 @@ def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str)
         _only(one, known, what)
 
 
-ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | _names(
-    "column_shift column_scale column_center"
-)
+SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
+ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | SCALING_OF_COLUMNS
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
 
