@@ -56,7 +56,11 @@ def cards(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
         ("plain", ["-p", "M=3", "--scale", "standard"], 0),
         ("cut", ["-p", "M=3", "--scale", "standard", "-p", "loss=logistic"], 4),
         ("no-bias", ["-p", "M=3", "-p", "bias=false", "--scale", "standard"], 0),
-        ("signs", ["-p", "M=3", "--scale", "unit", "--nonnegative", "flag", "--nonpositive", "near"], 0),
+        (
+            "signs",
+            ["-p", "M=3", "--scale", "unit", "--nonnegative", "far", "--nonpositive", "near", "--positive", "yes"],
+            0,
+        ),
     ):
         found[name] = made(data, tmp_path_factory.mktemp(name), *options, bins=bins)
     return found
@@ -269,7 +273,7 @@ FORGED: dict[str, tuple[str, Callable[[Json], None]]] = {
     "rules": ("plain", at("result", "rules", value=3)),
     "atoms": ("plain", at("result", "atoms", value={})),
     "a margin": ("plain", at("result", "params", "margin", value="rho")),
-    "signs": ("signs", lambda d: d["result"]["params"].update(weight_bounds={"flag": [None, 0.0]})),
+    "signs": ("signs", lambda d: d["result"]["params"].update(weight_bounds={"far": [None, 0.0]})),
 }
 
 
@@ -281,7 +285,7 @@ def test_a_change_of_any_field_is_refused(cards: dict[str, Path], data: Path, na
         document["card"][0]["s"] = 1.0
     else:
         forge(document)
-    assert document != stated(cards[of])
+    assert json.dumps(document) != json.dumps(stated(cards[of]))
     word, why = verdict(cards[of], signed(document), data)
     assert word == "rejected", why
     assert "malformed" not in why
@@ -301,10 +305,10 @@ def test_points_against_a_sign_and_other_samples_are_refused(cards: dict[str, Pa
     """Signs are those of the result: what its bounds do not leave a weight is no points either."""
     document = stated(cards["signs"])
     if key == "points":
-        line = next(one for one in document["card"] if one["feature"] == "flag")
+        line = next(one for one in document["card"] if one["feature"] == "far")
         line["points"] = -max(1, line["points"])
         assert verdict(cards["signs"], signed(document), data) == (
-            "rejected", "'flag' has points below 0, which its weight may not be",
+            "rejected", "'far' has points below 0, which its weight may not be",
         )  # fmt: skip
     else:
         moved(document)
@@ -347,4 +351,5 @@ def test_thresholds_are_short_and_separate_their_values() -> None:
             assert found == sorted(set(found))
             assert all(min(values) < t <= max(values) for t in found)
     assert second.thresholds_due([1.0, 1.0, 2.0, 4.0], [1.0, 2.0, 4.0], 2) == [2.0]  # 1.5 is no whole number
-    assert second.thresholds_due([1.25, 1.5, 2.0, 4.0], [1.25, 1.5, 2.0, 4.0], 2) == [1.8]  # 1.75, in two digits
+    assert second.thresholds_due([1.25, 1.5, 2.0, 4.0], [1.25, 1.5, 2.0, 4.0], 2) == [2.0]  # 1.75, in one digit
+    assert second.thresholds_due([1.25, 1.5, 1.9, 4.0], [1.25, 1.5, 1.9, 4.0], 2) == [1.7]
