@@ -58,7 +58,7 @@ def cards(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
         ("no-bias", ["-p", "M=3", "-p", "bias=false", "--scale", "standard"], 0),
         (
             "signs",
-            ["-p", "M=3", "--scale", "unit", "--nonnegative", "far", "--nonpositive", "near", "--positive", "yes"],
+            ["-p", "M=3", "--scale", "standard", "--nonnegative", "far", "--nonpositive", "near", "--positive", "yes"],
             0,
         ),
     ):
