@@ -4,6 +4,7 @@
     python second_checker.py RESULT.json DATA
     python second_checker.py PATH.json[#M=4,C=0.1|#best] DATA
     python second_checker.py CLASSES.json[#LABEL] DATA
+    python second_checker.py CARD.json DATA
 
 It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
 code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
@@ -2355,6 +2356,17 @@ def derived_row(stated, one):
 
 def check_list(stated, tree, best, bound):
     """Section "Near-optimal lists"; `best` is the objective of the classifier."""
+    listed, least, strict = listing(stated, best)
+    for chosen, said in listed.items():
+        proven = stated.reported(best_of(tree, chosen))
+        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
+        need(shown, "a listed objective is not bounded from below")
+    if stated.document["near_optimal"]["complete"]:
+        check_complete(stated, tree, listed, least, strict, bound)
+
+
+def listing(stated, best):
+    """What a list states, without its proof: objectives by support, what others are to be worth, and whether more."""
     given = stated.document["near_optimal"]
     need(isinstance(given, dict) and set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal")
     need(isinstance(given["complete"], bool), "near_optimal.complete is neither true nor false")
@@ -2362,7 +2374,7 @@ def check_list(stated, tree, best, bound):
     need(isinstance(supports, list), "near_optimal.supports is no list")
     need(gap is None or gap >= 0, "near_optimal.gap is below 0")
     need(size is None or len(supports) <= whole(size, "near_optimal.size", 1), "more supports than near_optimal.size")
-    listed, limit, least = {}, None, None
+    listed, limit, least, strict = {}, None, None, False
     if supports:
         values = [number(one["objective"], "a listed objective") for one in supports]
         need(values == sorted(values), "the listed supports are not in order")
@@ -2375,12 +2387,7 @@ def check_list(stated, tree, best, bound):
     times = [name for one in supports for name in one["selected"]]
     share = {name: times.count(name) / len(supports) for name in times}
     need(given["share"] == share, "the shares of the features are others")
-    for chosen, said in listed.items():
-        proven = stated.reported(best_of(tree, chosen))
-        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
-        need(shown, "a listed objective is not bounded from below")
-    if given["complete"]:
-        check_complete(stated, tree, listed, least, bool(supports) and strict, bound)
+    return listed, least, strict
 
 
 def screening(stated, bound):
@@ -3490,7 +3497,8 @@ def check_card_form(document):
         text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         need(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], "the card's text was changed (sha256)")
     number_or_none(document["unrounded"], "unrounded")
-    whole(document["nodes"], "nodes")
+    need(isinstance(document["stop_reason"], str), "stop_reason is no text")
+    need(type(document["nodes"]) is int, "nodes is no whole number")
     number(document["seconds"], "seconds")
     result = document["result"]
     need(isinstance(result, dict) and set(result) >= NEEDED, "the result of the card lacks a field")
@@ -3536,8 +3544,10 @@ def without_proof(result, data):
         for key, own in values.items():
             arrays[f"column_{key}"] = Array([v.hex().encode() for v in own], (len(own),), "S")
     stated = statement(result, arrays, data)
-    bound = number_or_none(result["certificate"]["bound"], "certificate.bound")
-    return concluded(stated, check_classifier(stated), bound), stated
+    objective = check_classifier(stated)
+    if result.get("near_optimal") is not None:
+        listing(stated, objective)
+    return concluded(stated, objective, number_or_none(result["certificate"]["bound"], "certificate.bound")), stated
 
 
 def judge_card(document, path, source):
@@ -3621,6 +3631,7 @@ def judge(where, data):
     path = Path(name)
     document = load(path.read_text("utf-8"))
     check_schema(document)
+    need(document.get("kind") in (None, "one-vs-rest", "scorecard"), "an unknown kind of document")
     if document.get("kind") == "scorecard":
         need(not mark, "a card has no parts")
         return judge_card(document, path, Source(data))

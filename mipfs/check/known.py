@@ -8,7 +8,6 @@ from typing import Any
 from mipfs.check.rounding import Document, require
 from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
 
-
 SCHEMA = 1
 
 
@@ -45,7 +44,7 @@ MEMBER = _names("share selected extra")
 def require_schema(document: Document) -> None:
     """Refuse any schema but the whole number 1: true and 1.0 are others."""
     schema = document.get("schema")
-    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r}, not {SCHEMA}")
+    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r:.60}, not {SCHEMA}")
 
 
 def rules_of(document: Document) -> int:
@@ -108,16 +107,17 @@ def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str)
         _only(one, known, what)
 
 
-ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start outside") | _names(
-    "column_shift column_scale column_center"
-)
+SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
+ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | SCALING_OF_COLUMNS
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
 
 
 def check_arrays(document: Document, arrays: Iterable[str]) -> None:
     """Refuse a sidecar with an array that belongs to no certificate of its kind."""
-    known = ARRAYS | (LABELLINGS if document["params"].get("loss") == "structural" else VECTORS)
+    made = (document.get("atoms") or {}).get("made") or {}
+    known = ARRAYS | ({"outside"} if "kind" in made else set())
+    known |= LABELLINGS if document["params"].get("loss") == "structural" else VECTORS
     strangers = [name for name in arrays if name not in known]
     named = strangers[0] if strangers else ""
     require(not strangers, f"the certificate has an array {named!r}, which this checker does not know")

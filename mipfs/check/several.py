@@ -157,15 +157,17 @@ class Archive:
         told: Told | None = None,
     ) -> Report:
         """What the checker finds of the k-th proof, with its own member."""
+        return check_result(result, self.proof(k, result["certificate"]), data, given=given, told=told)
+
+    def proof(self, k: int, entry: Mapping[str, Any]) -> Mapping[str, npt.NDArray[Any]]:
+        """The arrays of the k-th proof, of which a result says the `entry`."""
         name = member_of(k)
-        entry = result["certificate"]
         content = self.members.get(name)
         require(content is not None, f"{self.path.name}, which holds the certificates, has no {name}")
         assert content is not None
         right = hashlib.sha256(content).hexdigest() == entry["sha256"]
         require(right, f"{name} in {self.path.name} is not what the result was written with: its SHA-256 differs")
-        arrays = self.arrays(name, content)
-        return check_result(result, arrays, data, given=given, told=told)
+        return self.arrays(name, content)
 
 
 def member_of(k: int) -> str:
