@@ -193,10 +193,10 @@ LETTERS = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8
 
 
 class Array:
-    """An array of the sidecar: its numbers one after the other (bytes of uint8), shape and kind (i, f or S)."""
+    """An array of the sidecar: its numbers one after the other (bytes of uint8), shape, kind (i, f or S) and type."""
 
-    def __init__(self, values, shape, kind):
-        self.values, self.shape, self.kind = values, shape, kind
+    def __init__(self, values, shape, kind, stored=""):
+        self.values, self.shape, self.kind, self.stored = values, shape, kind, stored
 
 
 def read_npy(content, name):
@@ -222,7 +222,7 @@ def read_npy(content, name):
         return Array([body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)], shape, "S")
     letter = LETTERS.get(kind + found[3])
     need(letter, f"{name} has a type that no certificate has")
-    return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
+    return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i", f"{kind}{each}")
 
 
 def unpacked(content, known, what):
@@ -561,6 +561,8 @@ def check_recipe(recipe):
         need(isinstance(recipe[key], dict), f"read.recipe.{key} is no mapping")
     need(all(how in ("median", "most frequent", "level") for how in recipe["impute"].values()), "an unknown impute")
     need(all(isinstance(kind, str) and kind in TYPES for kind in recipe["types"].values()), "an unknown type")
+    asks = recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None
+    need(asks, "read.recipe has nothing that was done")
 
 
 class Reading:
@@ -2785,7 +2787,7 @@ class Course:
             need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
             need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
             for axis in self.axes:
-                need((axis == "M" and point[axis] is None) or number(point[axis], axis) >= 0, f"{axis} is no value")
+                need(number(point[axis], axis) >= 0, f"{axis} is no value")
         self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
         need(len(set(self.places)) == len(self.places), "two points are at the same place")
 
@@ -2908,6 +2910,9 @@ class Course:
             )
         lists = [params.get(axis) for axis in self.axes]
         need(all(isinstance(values, list) for values in lists), "params do not have the values of every axis")
+        for axis, values in zip(self.axes, lists, strict=True):
+            found = {number(v, f"params.{axis}") for v in values}
+            need(len(found) == len(values), f"params.{axis} has a value twice")
         wanted = set(itertools.product(*lists))
         need(set(self.places) <= wanted, "a point is at a value that params do not have")
         need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
@@ -2944,7 +2949,7 @@ class Course:
         need("fold.npy" in found, "folds.npz has no array")
         array = read_npy(found["fold.npy"], "fold")
         n = len(self.source.data(self.points[0]["result"]).y)
-        need(array.kind == "i" and array.shape == (n,), "the folds are not one a sample")
+        need(array.stored == "i4" and array.shape == (n,), "the folds are not one number of 32 bits a sample")
         need(set(array.values) == set(range(self.folds)), "a fold is empty, or a sample is in none")
         return list(array.values)
 
@@ -2981,8 +2986,8 @@ class Course:
             one = None if "rows" in self.axes else next(k for k in order if errors[k] <= limit)
         said = {"least_error": least, "one_se": one, "chosen": one if rule == "one-se" else least}
         for key, k in said.items():
-            if key in document:
-                need(document[key] == self.choice(k), f"{key} is not what the errors say")
+            if key in document or (rule == "one-se" and k is not None):
+                need(document.get(key) == self.choice(k), f"{key} is not what the errors say")
 
     def choice(self, k):
         """A point as the document names it: null, a number, or a mapping by axis."""
