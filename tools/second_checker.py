@@ -1910,6 +1910,25 @@ class Measure:
             return sum(own) / self.pairs
         return sum(Fraction(k, r + k) for r, k in enumerate(own, 1)) / self.P
 
+    def of_scores(self, scores, good):
+        """Δ of the labelling or order that scores give, what is equal (or 0) counted for it if `good`, or not."""
+        own = sorted((v for v, y in zip(scores, self.y, strict=True) if y > 0), reverse=True)
+        other = sorted(v for v, y in zip(scores, self.y, strict=True) if y < 0)
+        above = [len(other) - (bisect.bisect_right if good else bisect.bisect_left)(other, v) for v in own]
+        if self.name == "roc-auc":
+            return sum(above) / self.pairs
+        if self.name == "average-precision":
+            return sum(Fraction(k, r + k) for r, k in enumerate(above, 1)) / self.P
+        if self.name in ("error", "f1", "fbeta"):
+            a = sum(v >= 0 if good else v > 0 for v in own)
+            b = sum(v > 0 if good else v >= 0 for v in other)
+        else:  # of the k with the largest scores: a positive is among them by how many negatives stand above it
+            a = sum(r + k <= self.k for r, k in enumerate(above, 1))
+            b = self.k - a
+        if self.name in ("f1", "fbeta") and a + b + self.P == 0:
+            raise Declined("F of a fold without positives, in which nothing is labelled so")
+        return self.table(a, b)
+
     def loss(self, found):
         """max(0, the largest Δ − (2/D) Σ y_i k_i f_i) of scores f, by the closed forms, to within 2^−150."""
         if self.P * self.N > MOST_PRODUCTS // 100:
@@ -2941,12 +2960,13 @@ class Course:
         need(isinstance(given, list) and len(given) == len(point["errors"]), "not one classifier a fold")
         data = self.source.data(point["result"])
         params, atoms = point["result"]["params"], point["result"].get("atoms") or {}
-        if params.get("loss") == "structural" or atoms.get("made"):
-            raise Declined("errors of folds of a measure, or of functions or products of features")
+        if atoms.get("made"):
+            raise Declined("errors of folds of functions or products of features, whose columns nobody states")
         for f, (one, said) in enumerate(zip(given, point["errors"], strict=True)):
             need(isinstance(one, dict) and set(one) == {"weights", "intercept"}, "a classifier of a fold")
             rows = [i for i, other in enumerate(fold) if other == f]
-            least, most = wrong_side(data, one, rows)
+            found, y = scores_of_fold(data, one, rows), [int(data.y[i]) for i in rows]
+            least, most = lost(params, y, found) if params.get("loss") == "structural" else wrong_side(y, found)
             need(
                 least - CLOSE <= number(said, "an error") <= most + CLOSE,
                 f"error {f} of point {self.name(k)} is another",
@@ -3008,21 +3028,47 @@ def statement_of(result, axes):
     }
 
 
-def wrong_side(data, classifier, rows):
-    """The share of rows on the wrong side of a classifier, at least and at most: a score may round to 0."""
+def scores_of_fold(data, classifier, rows):
+    """What a classifier of a fold says of its rows, and how far rounding of doubles may be from that."""
     columns = dict(zip(data.names, data.columns, strict=True))
     if data.reading is not None:
         columns |= data.reading.refilled(set(rows))
     need(isinstance(classifier["weights"], dict) and set(classifier["weights"]) <= set(columns), "weights of a fold")
     weights = [(columns[name], number(w, "a weight")) for name, w in classifier["weights"].items()]
-    b, least, most = number(classifier["intercept"], "an intercept"), 0, 0
+    b, found = number(classifier["intercept"], "an intercept"), []
     for i in rows:
         terms = [b, *(w * Fraction(column[i]) for column, w in weights)]
-        total, room = sum(terms), (len(terms) + 2) * sum(map(abs, terms)) / 2**52
-        wrong = (total > 0) != (data.y[i] > 0)
+        found.append((sum(terms), (len(terms) + 2) * sum(map(abs, terms)) / 2**52))
+    return found
+
+
+def wrong_side(y, found):
+    """The share of rows on the wrong side, at least and at most: a score may round to 0."""
+    least = most = 0
+    for (total, room), sign in zip(found, y, strict=True):
+        wrong = (total > 0) != (sign > 0)
         least += wrong and abs(total) > room
         most += wrong or abs(total) <= room
-    return Fraction(least, len(rows)), Fraction(most, len(rows))
+    return Fraction(least, len(y)), Fraction(most, len(y))
+
+
+def lost(params, y, found):
+    """Δ of a measure of the scores of a fold, at least and at most: scores that are equal may stand in any order."""
+    if params.get("measure") != "error" and (len(set(y)) < 2 or (params.get("k") or 0) > len(y)):
+        raise Declined("a measure of a fold without positive or negative samples, or of fewer than k")
+    measure = Measure(Fold(y, params.get("bias")), params)
+    ends = []
+    for sign in (1, -1):  # every score as good as it can be, then as bad
+        ends.append([total + sign * v * room for (total, room), v in zip(found, y, strict=True)])
+    return tuple(measure.of_scores(scores, good) for scores, good in zip(ends, (True, False), strict=True))
+
+
+class Fold:
+    """The rows of a fold, as a measure takes a statement."""
+
+    def __init__(self, y, bias):
+        self.y, self.bias, self.bounds, self.single = y, bias, {}, True
+        self.data = Data([], [], y)
 
 
 def judge_path(document, content, source, place):
@@ -3389,7 +3435,7 @@ class Card:
         need(math.isfinite(self.T), "-intercept/scale is not finite")
         if self.version == 1:
             self.totals = [round(s, 9) for s in S]
-            self.room = max(Fraction(1, 10**9), Fraction(max(A)) / 10**12)
+            self.room = Fraction(1, 10**9) + Fraction(max(A)) / 10**12
         else:
             self.totals = [to_decimals(s, 12 - exponent(a + abs(self.T))) for s, a in zip(S, A, strict=True)]
             self.room = Fraction(max(A) + abs(self.T)) / 10**12

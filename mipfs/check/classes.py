@@ -37,6 +37,7 @@ from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
+from mipfs.data.rules import FIRST_RULES
 from mipfs.data.stacked import INTERCEPT, column_of, stacked
 
 KIND = "one-vs-rest"
@@ -177,8 +178,8 @@ def _check_labels(document: Document) -> None:
     if not document["shared_support"]:
         for label, result in zip(classes, document["results"], strict=True):
             own = result["params"]["bias"]
-            # before 0.3 it was true there, whatever the problems had; nothing is computed from it
-            agrees = own is document["bias"] or document["bias"] is True
+            # by the first rules it was true there, whatever the problems had; nothing is computed from it
+            agrees = own is document["bias"] or (document["bias"] is True and rules_of(result) == FIRST_RULES)
             require(agrees, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
 
 
