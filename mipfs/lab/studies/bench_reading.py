@@ -33,7 +33,8 @@ def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record,
     """
     try:
         document = strict_json.parsed(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(document, dict) or (document.get("schema"), document.get("kind")) != (SCHEMA, KIND):
+        named = isinstance(document, dict) and document.get("kind") == KIND
+        if not named or not strict_json.is_schema(document.get("schema"), SCHEMA):
             raise ValueError("another kind of document")
         records = _read("records", sequence(record()), document)
         p = _read("n_features", whole, document) if p is None else p
