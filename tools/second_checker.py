@@ -447,8 +447,7 @@ def is_header(line, first):
     """Whether a comment is the header of the line of numbers that follows."""
     rows = []
     for one in (line, first):
-        separator = max(SEPARATORS, key=one.count)
-        rows.append([is_float(cell) for cell in next(csv.reader([one], delimiter=separator))])
+        rows.append([is_float(cell) for cell in one.split(max(SEPARATORS, key=one.count))])
     return len(rows[0]) == len(rows[1]) >= 2 and all(rows[1]) and not all(rows[0])
 
 
@@ -469,7 +468,7 @@ def records(lines, separator):
         nonlocal fresh
         for i, line in enumerate(lines):
             comment = i and line.startswith("#") and all(line.count(mark) < k for mark, k in header.items())
-            if not (fresh and (comment or not line.strip(" \r\n"))):
+            if not (fresh and (comment or not line.strip("\r\n"))):
                 fresh = False
                 yield line
 
@@ -493,7 +492,7 @@ def cells_of(text):
     lines = list(io.StringIO(text, newline=""))
     place = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     need(place is not None, "the data has no lines")
-    above = [line[1:].strip() for line in lines[:place] if line.startswith("#")]
+    above = [line.lstrip("#").strip() for line in lines[:place] if line.startswith("#")]
     lines = lines[place:]
     if above and is_header(above[-1], lines[0].strip("\r\n")):
         lines.insert(0, above[-1] + "\n")
@@ -535,7 +534,7 @@ def reading_of(document):
         return given
     fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
     need(isinstance(read, dict) and set(read) <= fields | {"recipe"}, "read has unknown fields")
-    need({"label", "words"} <= set(read) and (rules == 1 or fields <= set(read)), "a field of read is missing")
+    need(rules == 1 or fields <= set(read), "a field of read is missing")
     given |= read
     need(given["label"] is None or isinstance(given["label"], str), "read.label is no name")
     need(isinstance(given["words"], dict), "read.words is no mapping")
@@ -891,6 +890,10 @@ ARRAYS = names_in(
     "dual_start dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
 )
 """All arrays of a sidecar that the page names."""
+OF_BYTES, OF_LABELLINGS = (
+    names_in("dual_bytes dual_level dual_width dual_top"),
+    names_in("dual_label dual_whole labelling"),
+)
 NEEDED = names_in(
     "schema "
     "status objective bound gap selected weights intercept params labels columns n_features scaling data_sha256 rows "
@@ -929,7 +932,7 @@ class Statement:
     """The problem that the JSON states, over the data: sections "What is proven" and "The JSON"."""
 
     def __init__(self, document, arrays, data):
-        self.document, self.made = document, made_of(document, data)
+        self.document, self.made = document, made_of(document, data, arrays)
         self.data = self.made.data if self.made else data
         params = document["params"]
         known = PARAMS | CARRIED_ELSEWHERE | (OF_MEASURES if params.get("loss") == "structural" else set())
@@ -1012,14 +1015,12 @@ class Statement:
         if self.rules > 1:
             none = "column_center" not in arrays and "center" not in self.document["scaling"]
             need(none, f"a center, which rules {self.rules} do not have")
-        centred = "column_center" in arrays and kind == "standard"
         if kind == "none":
             shift, scale, center = [0.0] * p, [1.0] * p, [0.0] * p
         elif not {"column_shift", "column_scale"} <= set(arrays):
             raise Declined("a certificate of an earlier version, in which the scaling of the columns does not stand")
         else:
-            shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in ("shift", "scale"))
-            center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
+            shift, scale, center = column_scaling(arrays, kind, self.data)
         self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
             stated = {} if of_products else self.document["scaling"].get(what) or {}
@@ -1029,30 +1030,12 @@ class Statement:
                 need(number(value, what) == values[self.place[name]], f"scaling.{what} of {name!r} is another one")
         self.integers = []
         for j, column in enumerate(self.data.columns):
-            self._check_scaling(kind, j, column)
-            off, quotient = Fraction(center[j]), self.shift[j] / self.scale[j]
-            need(not centred or near(quotient, off, Fraction(1, 2**50)), "a center is not shift/scale")
+            off = Fraction(center[j])
             if off:
                 column = [Fraction(x / scale[j]) - off for x in column]
             elif kind != "none":
                 column = [(x - shift[j]) / scale[j] for x in column]
             self.integers.append(as_integers(column))
-
-    def _check_scaling(self, kind, j, column):
-        """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
-        shift, scale, name = self.shift[j], self.scale[j], self.data.names[j]
-        if kind == "none":
-            return
-        if len(set(column)) == 1 if kind == "standard" else not any(column):  # it stays as it is
-            need(shift == 0 and scale == 1, f"a constant column {name!r} is scaled")
-            return
-        exact, n = [Fraction(x) for x in column], len(column)
-        mean = sum(exact) / n if kind == "standard" else 0
-        size = sum(abs(x) for x in exact) / n
-        need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {name!r} is not its mean")
-        square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
-        room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
-        need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {name!r} is another")
 
     def _selection(self, params):
         """M, the forced atoms and what an atom costs."""
@@ -1179,6 +1162,33 @@ def moved(end, a, sign):
     return Fraction(math.nextafter(found, sign * math.inf))
 
 
+def column_scaling(arrays, kind, data):
+    """Shift, scale and center of all columns as the sidecar states them, held against the columns."""
+    p, names = len(data.names), ("shift", "scale", "center")
+    centred = "column_center" in arrays and kind == "standard"
+    shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in names[:2])
+    center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
+    for j, column in enumerate(data.columns):
+        check_scaling(kind, data.names[j], column, Fraction(shift[j]), Fraction(scale[j]))
+        right = not centred or near(Fraction(shift[j]) / Fraction(scale[j]), Fraction(center[j]), Fraction(1, 2**50))
+        need(right, "a center is not shift/scale")
+    return shift, scale, center
+
+
+def check_scaling(kind, name, column, shift, scale):
+    """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
+    if len(set(column)) == 1 if kind == "standard" else not any(column):  # it stays as it is
+        need(shift == 0 and scale == 1, f"a constant column {name!r} is scaled")
+        return
+    exact, n = [Fraction(x) for x in column], len(column)
+    mean = sum(exact) / n if kind == "standard" else 0
+    size = sum(abs(x) for x in exact) / n
+    need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {name!r} is not its mean")
+    square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
+    room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
+    need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {name!r} is another")
+
+
 def hexadecimals(array, p, what):
     """Hexadecimal floats, one a column."""
     need(array.kind == "S" and array.shape == (p,), f"column_{what} is not one text a column")
@@ -1201,7 +1211,7 @@ def as_integers(column):
 # --- Columns that are made: sections "Functions of features" and "Products of features" ----------------------
 
 
-def made_of(document, raw):
+def made_of(document, raw, arrays):
     """The columns that a document makes of the raw data, None where it selects the raw columns themselves."""
     atoms = document.get("atoms")
     made = atoms.get("made") if isinstance(atoms, dict) else None
@@ -1209,21 +1219,42 @@ def made_of(document, raw):
         return None
     need(isinstance(made, dict), "atoms.made is no mapping")
     need(len(set(raw.names)) == len(raw.names), "two features have one name")
-    return Functions(document, raw, atoms, made) if "name" in made else Products(document, raw, atoms, made)
+    kind = Functions if "name" in made else Products
+    return kind(document, raw, atoms, made, arrays)
 
 
-def scaled_raw(raw, kind, stated):
+def scaled_raw(raw, kind, stated, arrays):
     """Columns of raw data as they are scaled, how far each entry may be off, and (shift, scale) of each column.
 
-    `stated` has (shift, scale, center) of some by name.
-
-    The others are computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
+    The sidecar has shift and scale of all; `stated` has (shift, scale, center) of some by name. Where the sidecar
+    lacks them, the others are computed as the doubles nearest to the exact mean and deviation, or 0 and norm.
     """
     need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
-    columns, off, scaling, n = [], [], [], len(raw.y)
+    if kind != "none" and {"column_shift", "column_scale"} <= set(arrays):
+        known = list(zip(*column_scaling(arrays, kind, raw), strict=True))
+        for name, own in zip(raw.names, known, strict=True):
+            need(stated.get(name, own) == own, f"shift or scale of {name!r} is not that of the sidecar")
+        off = [None] * len(known)
+    else:
+        known, off = computed_scaling(raw, kind, stated)
+    columns = []
+    for column, (shift, scale, center) in zip(raw.columns, known, strict=True):
+        if center:
+            column = [x / scale - center for x in column]
+        elif kind != "none":
+            column = [(x - shift) / scale for x in column]
+        columns.append(column)
+    sizes = zip(columns, off, strict=True)
+    off = [None if size is None else [size * (1 + abs(Fraction(x))) for x in column] for column, size in sizes]
+    return columns, off, [(shift, scale) for shift, scale, _ in known]
+
+
+def computed_scaling(raw, kind, stated):
+    """(shift, scale, center) of all columns where the sidecar does not say it, and τ/(1 + |x|), None if it is exact."""
+    found, off, n, u = [], [], len(raw.y), Fraction(1, 2**53)
     for name, column in zip(raw.names, raw.columns, strict=True):
         shift, scale = scaling_of(column, kind)
-        center, u = 0.0, Fraction(1, 2**53)
+        center = 0.0
         if name in stated:
             own, (shift, scale, center) = (Fraction(shift), Fraction(scale)), stated[name]
             flat = kind == "none" or own == (0, 1)
@@ -1231,16 +1262,10 @@ def scaled_raw(raw, kind, stated):
             near_shift = abs(Fraction(shift) - own[0]) <= room + (0 if flat else 2 * u * abs(own[0]))
             near_scale = abs(Fraction(scale) - own[1]) <= room + (0 if flat else (2 * u * own[0]) ** 2 / own[1])
             need(near_shift and near_scale and scale > 0, f"shift or scale of {name!r} is another")
-        if center:
-            column = [x / scale - center for x in column]
-        elif kind != "none":
-            column = [(x - shift) / scale for x in column]
-        columns.append(column)
-        scaling.append((shift, scale))
         exact = kind == "none" or name in stated or (shift, scale) == (0.0, 1.0)
-        size = 0 if exact else (n + 8) * 2 * u + 4 * u * abs(Fraction(shift) / Fraction(scale))
-        off.append(None if exact else [size * (1 + abs(Fraction(x))) for x in column])
-    return columns, off, scaling
+        found.append((shift, scale, center))
+        off.append(None if exact else (n + 8) * 2 * u + 4 * u * abs(Fraction(shift) / Fraction(scale)))
+    return found, off
 
 
 def scaling_of(column, kind):
@@ -1269,7 +1294,7 @@ def dotted(signed, entries):
 class Functions:
     """Functions of features: every feature is an atom whose columns are φ of its scaled values."""
 
-    def __init__(self, document, raw, atoms, made):
+    def __init__(self, document, raw, atoms, made, arrays):
         fields = {"name", "options", "data_sha256", "n_features", "scaling", "features"}
         need(set(made) == fields, "atoms.made has other fields")
         need(atoms.get("names") is None and atoms.get("columns") is None, "functions of features have names or columns")
@@ -1286,7 +1311,7 @@ class Functions:
             need(type(one["column"]) is int and raw.names.index(name) == one["column"], f"{name!r} is another column")
             need("center" not in one or rules_of(document) == 1, "a center, which these rules do not have")
             stated[name] = tuple(float(number(one.get(key, 0.0), key)) for key in ("shift", "scale", "center"))
-        columns, off, _ = scaled_raw(raw, made["scaling"], stated)
+        columns, off, _ = scaled_raw(raw, made["scaling"], stated, arrays)
         self.map = mapping_of(made, columns, raw.weights)
         self.parts = []
         for name, column, moved_by in zip(raw.names, columns, off, strict=True):
@@ -1610,7 +1635,7 @@ def splines_at(x, t, q, m):
 class Products:
     """Products of features: the monomials that are listed, as columns, and a bound of those that are not."""
 
-    def __init__(self, document, raw, atoms, made):
+    def __init__(self, document, raw, atoms, made, arrays):
         fields = {"kind", "degree", "gamma", "r", "heredity", "count", "parts"}
         need(made.get("kind") == "monomials" and set(made) == fields, "atoms.made has other fields")
         need(atoms.get("columns") is None and atoms.get("scale") is None, "products have columns or scales")
@@ -1628,7 +1653,7 @@ class Products:
         for name in scaling.get("shift", {}):
             need(name in raw.names, "scaling names what is no feature")
             stated[name] = (*tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")), 0.0)
-        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated)
+        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated, arrays)
         self.groups = [[j] for j in range(len(self.parts))]
         columns = [self.column(part) for part in self.parts]
         self.data = Data(self.names, columns, raw.y, raw.weights, True, raw.bags, raw.asked, raw.labels, raw.label,
@@ -2600,6 +2625,7 @@ def statement(document, arrays, data):
     need(set(claimed) <= known, "an unknown field of the certificate")
     need(claimed["kind"] in ("tree", "relaxation"), "an unknown kind of certificate")
     decline(document)
+    check_arrays(document, arrays)
     reading_of(document)
     is_other = "the data is other data (data_sha256), or read in another way"
     need((document.get("atoms") or {}).get("made") or document["data_sha256"] == data.sha256(), is_other)
@@ -2628,6 +2654,15 @@ def reading_notes(rules, data, labels):
 def check_schema(document):
     need(isinstance(document, dict), "the document is no mapping")
     need(type(document.get("schema")) is int and document["schema"] == 1, "schema is not the whole number 1")
+
+
+def check_arrays(document, arrays):
+    """No array belongs to another loss or to another kind of atoms."""
+    made = (document.get("atoms") or {}).get("made")
+    of_products = isinstance(made, dict) and "name" not in made
+    others = OF_BYTES if document["params"].get("loss") == "structural" else OF_LABELLINGS
+    others = set(arrays) & (others if of_products else others | {"outside"})
+    need(not others, f"arrays of another loss or other atoms: {sorted(others)}")
 
 
 def decline(document):
@@ -2844,6 +2879,8 @@ class Course:
         """What stands beside a result: its summary, and a bound that may come from another point."""
         point, result = self.points[k], self.points[k]["result"]
         self.proven(k)
+        file = self.document["certificate"]["file"]
+        need(result["certificate"].get("file") == file, f"the certificate of point {self.name(k)} is another file")
         for key in ("objective", "selected"):
             need(point[key] == result[key], f"{key} of point {self.name(k)} is not that of its result")
         need(point.get("stop_reason") == result.get("stop_reason"), f"stop_reason of point {self.name(k)} is another")
@@ -2896,11 +2933,10 @@ class Course:
                     self._check_rows(i, k)
                 before = 0 if i is None else len(self.points[i]["result"]["rows"])
                 new = [row.get("name", "") for row in self.points[k]["result"]["rows"][before:]]
-                added = self.points[k].get("added", "")
-                need(
-                    i is None or (all(name in added for name in new) and (new or not added)), "`added` names other rows"
-                )
+                said = ", ".join(new) if i is not None else ""
+                need(self.points[k].get("added", "") == said, "`added` names other rows")
         params, shared = self.document["params"], self.points[0]["result"]["params"]
+        need("gap" not in params, "params of a path have a gap")
         for key in set(params) | set(shared) - {"gap"}:
             if key in self.axes:
                 continue
@@ -3019,6 +3055,8 @@ def statement_of(result, axes):
     extra = result.get("extra") or {}
     return {
         "data": result.get("data_sha256"),
+        "labels": result.get("labels"),
+        "n_features": result.get("n_features"),
         "reading": {key: value for key, value in read.items() if key != "words"},
         "scaling": result["scaling"].get("kind"),
         "atoms": atoms,
@@ -3117,7 +3155,8 @@ class Classes:
         self.bias, first = document["bias"], self.results[0]
         self.said_by_rules = 2 if all(rules_of(one) > 1 for one in self.results) else 1
         if self.said_by_rules == 1 and isinstance(first.get("params"), dict):
-            self.bias = first["params"].get("bias")  # the document's own said true whatever was solved
+            self.bias = first["params"].get("bias")
+            need(self.bias is document["bias"] or document["bias"], "a bias in place of none")
         self.members = members_of(content, len(self.proofs))
         known = [one["certificate"] for one in self.proofs if one.get("certificate") is not None]
         need(known and document["certificate"] == known[0], "the certificate is not that of the first proof")
@@ -3160,9 +3199,10 @@ class Classes:
     def check_proofs(self, wanted):
         """Check the proofs of the classes at these positions, or the one of a shared support; what each comes to."""
         if self.shared:
-            stack, scaling = self.stack()
+            arrays = sidecar(self.members, 0, self.together)
+            stack, scaling = self.stack(arrays)
             self._check_atoms(stack)
-            found = [check(self.together, sidecar(self.members, 0, self.together), stack)]
+            found = [check(self.together, arrays, stack)]
             for k in wanted:
                 self._check_entry(k, scaling)
             return found
@@ -3174,7 +3214,7 @@ class Classes:
                 raise Rejected(f"class {self.names[k]!r}: {error}") from None
         return found
 
-    def stack(self):
+    def stack(self, arrays):
         """The data of all classes, one block after the other, and the scaling of its columns (shift, scale)."""
         kind = self.results[0]["scaling"].get("kind")
         need(all(one["scaling"].get("kind") == kind for one in self.results), "the classes are scaled in two ways")
@@ -3185,10 +3225,10 @@ class Classes:
         stated = {}
         for name in first.get("shift", {}):
             stated[name] = (*(float(number(first[key][name], key)) for key in ("shift", "scale")), 0.0)
-        columns, _, scaling = scaled_raw(blocks[0], kind, stated)
+        columns, _, scaling = scaled_raw(blocks[0], kind, stated, arrays)
         made = self._stacked(blocks, columns)
         if made.sha256() != self.together.get("data_sha256"):
-            if kind != "none":
+            if kind != "none" and "column_shift" not in arrays:
                 raise Declined("a shared support of scaled data: the scaling of its columns does not stand in it")
             raise Rejected("the data is other data (data_sha256 of the stack)")
         return made, scaling
