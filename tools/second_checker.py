@@ -1786,15 +1786,17 @@ class Products:
 
     def check_outside(self, stated, tree, outside, bound, status):
         """(outside): every selection with a product that is not listed reaches the bound."""
+        if outside is not None:
+            place = outside.values[0] if outside.kind == "i" and outside.shape == (1,) else -1
+            need(0 <= place < tree.duals.count, "outside is no dual vector")
         if self.made["count"] == len(self.parts) or stated.M == 0:
             return
         need(status != "INFEASIBLE", "infeasible, where products are not listed")
         if bound is None or (not stated.rho and bound <= 0):
             return
-        need(outside is not None and outside.kind == "i" and outside.shape == (1,), "the sidecar has no outside")
-        d = outside.values[0]
-        g, terms = tree.duals.get(d)
-        k, q = tree.duals.decoded(d)
+        need(outside is not None, "the sidecar has no outside")
+        g, terms = tree.duals.get(place)
+        k, q = tree.duals.decoded(place)
         rho, _ = self.largest_outside([v * s for v, s in zip(k, stated.y, strict=True)])
         half = (rho * Fraction(2) ** -q) ** 2 / 2
         most = sorted([*terms, *[half] * (stated.M - 1)], reverse=True)[: stated.M - 1]
