@@ -200,7 +200,7 @@ def classes_lies(found: Base, document: Json, said: str) -> list[str]:
     """The lies of a document of several classes."""
     lies: list[str] = []
     if document["classes"] != found.document["classes"]:
-        lies.append("other classes")
+        return ["other classes"]
     by_class = document.get("class_weight") or {}
     for k, (result, of) in enumerate(zip(document["results"], document["classes"], strict=True)):
         honest = found.document["results"][k]
