@@ -3273,6 +3273,7 @@ class Classes:
             f"{what}: a status, or rows",
         )
         need(not (one.get("relaxed") or one.get("near_optimal") or one.get("atoms")), f"{what}: more than a classifier")
+        need(one.get("rules") == together.get("rules"), f"{what}: another version of the rules than the proof has")
         selected = [s for s in together["selected"] if s != "(intercept)"]
         need(one["selected"] == selected, f"{what}: another selection than the shared one")
         data, weights = self.data(k), {}

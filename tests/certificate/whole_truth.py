@@ -164,7 +164,8 @@ def _point_lies(found: Base, axes: list[str], point: Json, result: Json) -> list
     gap = forger.gap_of(point["objective"], point["bound"])
     if point["status"] in ("OPTIMAL", "FEASIBLE") and not (gap is None or abs(point["gap"] - gap) <= 1e-8 * (1 + gap)):
         lies.append(f"the gap of a point is {gap}")
-    small = gap is not None and gap <= result["params"]["gap"] + NEAR
+    best = forger.gap_of(result["objective"], result["bound"])
+    small = gap is not None and best is not None and min(gap, best) <= result["params"]["gap"] + NEAR
     if point["status"] == "OPTIMAL" and not small:
         lies.append("OPTIMAL with a larger gap")
     return lies
