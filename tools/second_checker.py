@@ -9,25 +9,33 @@
 It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
 code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
 CSV text, raw tables with a recipe; the hinge, the squared hinge, the logistic loss and those of measures; features,
-groups, trees, functions and products of features; rows, penalties, bounds on weights, near-optimal lists, paths, and
-several classes. It declines
+groups, trees, functions and products of features; rows, penalties, bounds on weights, near-optimal lists, paths,
+several classes, and scorecards (but for the word of their search). It declines
 
 - other files (Parquet, npz, column stores), other losses and other regularisers;
-- scaled data whose scaling does not stand in the sidecar: certificates of early versions, measures with an intercept,
-  a shared support of several classes; functions and products of scaled data where the page knows no bound of the error;
-- waves that NumPy draws (additive-gaussian with a seed), and errors of folds of measures, functions and products;
-- scorecards, and what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_BYTES`, `MOST_NUMBERS`).
+- scaled data whose scaling does not stand in the sidecar (early versions), but for functions and products of features,
+  whose scaling it computes where the page knows a bound of the error;
+- waves that NumPy draws (additive-gaussian with a seed), and errors of folds of functions and products;
+- what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_BYTES`, `MOST_NUMBERS`).
 
 Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
 are doubles, doubles are fractions, the two logarithms that the logistic loss needs are enclosed (`log_above`), and
 scores are rounded to 200 binary digits where a measure is taken of them. Only columns that are made by roots, powers,
-logarithms and cosines are computed in doubles, as the page says, with what they may be off by. It was written from
-docs/certificate.md alone; names of sections there stand in the docstrings here. Python 3.11 or newer, nothing to
-install.
+logarithms and cosines, and the totals of scorecards, are computed in doubles, as the pages say. It was written from
+docs/certificate.md alone, and for scorecards from docs/scorecard.md; names of sections there stand in the docstrings
+here. Python 3.11 or newer, nothing to install.
 
-The order below: numbers, the archive, the data, tables, the statement, columns that are made, values of classifiers,
-measures, dual vectors and leaves, the tree, near-optimal lists, relaxations, the verdict, several results in one
-document, the command line.
+How to read it. `need` and `Rejected` are all there is to a refusal. Whoever wants to know what is proven reads `check`
+(part "The verdict") first, which is a page long, and then what it calls, which stands above it in this order:
+
+1. numbers, and the archive: bytes become fractions and arrays, or a refusal;
+2. the data: a file becomes columns (`Source`, `Data`), tables by the rules that the document names (`Reading`);
+3. the statement: the JSON over the data becomes the problem (`Statement`), with columns that are made (`Functions`,
+   `Products`), values of classifiers (`value_of`) and measures (`Measure`);
+4. the proof: dual vectors (`Duals`, `Combinations`), leaves (`Line`) and the tree (`Tree.walk`), near-optimal lists,
+   relaxations, and the verdict (`check`);
+5. documents that hold results: a path (`Course`), several classes (`Classes`), a scorecard (`Card`);
+6. the command line (`judge`).
 """
 
 import bisect
@@ -3344,7 +3352,6 @@ CARD_FIELDS = names_in(
 CARD_OF_2 = names_in("version bins sha256")
 LINE_FIELDS = names_in("feature kind origin unit threshold points")
 TOTALS_FIELDS = names_in("from to samples positives decision")
-KINDS_OF_LINES = ("two values", "scaled", "threshold")
 
 
 def exponent(v):
