@@ -15,8 +15,8 @@ from mipfs.errors import DataError, UsageError
 from mipfs.lab.experiments.study import Row, Unit
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.about import machine, versions
+from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.report.visible import in_cell
-from mipfs.result import result_json
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
 DIGITS = 10
@@ -106,4 +106,4 @@ def _cell(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """JSON's own types: numbers of `DIGITS` digits, null for what is not finite."""
-    return json.loads(json.dumps(result_json.plain(value)), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
+    return json.loads(json.dumps(plain_json(value)), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))

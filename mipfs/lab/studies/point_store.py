@@ -19,8 +19,8 @@ from typing import Any
 from mipfs.errors import CheckpointWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.digest import digest
+from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.problem import Problem
-from mipfs.result import result_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.sidecar import packed
 from mipfs.result.state import Began, stamp_of
@@ -266,7 +266,7 @@ def _unlimited(options: Mapping[str, Any]) -> dict[str, Any]:
 def _said(value: Any) -> Any:
     """An option as JSON has it: data by its digest, other objects by their type."""
     if value is None or isinstance(value, (bool, int, float, str)):
-        return result_json.plain(value)
+        return plain_json(value)
     if isinstance(value, (list, tuple, Mapping)):
-        return json.loads(json.dumps(result_json.plain(value), default=lambda one: type(one).__qualname__))
+        return json.loads(json.dumps(plain_json(value), default=lambda one: type(one).__qualname__))
     return getattr(value, "sha256", type(value).__qualname__)
