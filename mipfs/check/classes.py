@@ -103,6 +103,8 @@ def _checked(
     rules = rules_of(proofs[0])
     own = [by_rules(one, rules) for one in weighted(instances, document.get("class_weight") or {})]
     unchecked: tuple[str, ...] = (UNCHECKED,)
+    if any(one["params"]["bias"] is not document["bias"] for one in document["results"]):
+        unchecked += ("'bias' of the document, which is not that of the classes: theirs is checked",)
     if document["shared_support"]:
         parts = [PartReport("all classes", proofs[0], _together(document, archive, own, told))]
         unchecked = (UNCHECKED, OF_A_CLASS)
@@ -174,7 +176,9 @@ def _check_labels(document: Document) -> None:
     if not document["shared_support"]:
         for label, result in zip(classes, document["results"], strict=True):
             own = result["params"]["bias"]
-            require(own is document["bias"], f"'bias' is {document['bias']}, and {own!r} of the class {label}")
+            # before 0.3 it was true there, whatever the problems had; nothing is computed from it
+            right = own is document["bias"] or document["bias"] is True
+            require(right, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
 
 
 def _check_totals(document: Document) -> None:

@@ -41,9 +41,9 @@ def written(path: Path, rows: list[list[str]], head: list[str] = HEAD) -> Path:
     return path
 
 
-def solved(path: Any, saved: Path, M: int = 2, **given: Any) -> dict[str, Any]:
+def solved(path: Any, saved: Path, M: int = 2, scale: str = "standard", **given: Any) -> dict[str, Any]:
     """A result on a table, saved: its JSON."""
-    mipfs.solve(mipfs.Problem(mipfs.read(path, scale="standard", **given), M=M, C=1.0)).save(saved)
+    mipfs.solve(mipfs.Problem(mipfs.read(path, scale=scale, **given), M=M, C=1.0)).save(saved)
     return json.loads(saved.read_text(encoding="utf-8"))
 
 
@@ -413,9 +413,10 @@ def test_of_random_changes_the_true_ones_are_accepted_and_no_others(seed: int, t
     frame = frame.astype(dict.fromkeys(numbers, float))
     words = {name: sorted({*frame[name]}) for name in head[:-1] if name not in numbers}
     apart = follows(head, rows, [])
-    document = solved(frame, saved := tmp_path / "r.json")
+    # Not centred: of sparse centred columns no lower version of the rules has what the result states.
+    document = solved(frame, saved := tmp_path / "r.json", scale="unit")
     used = {name.partition("=")[0] for name in document["columns"] if "=" in name}
-    data, text = mipfs.read(frame, scale="standard"), json.dumps(document)
+    data, text = mipfs.read(frame, scale="unit"), json.dumps(document)
     outcomes = set()
     for _ in range(120):
         forged = json.loads(text)

@@ -128,7 +128,7 @@ class OneVsRest(Reported):
             "kind": CLASSES,
             "command": self.command,
             "shared_support": shared,
-            "bias": self.bias,
+            "bias": self.bias if shared else all(one.params["bias"] for one in self.classifiers),
             "classes": list(self.classes),
             "class_weight": dict(self.class_weight),
             "status": self.status.name,
