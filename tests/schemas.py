@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
-NEWEST = {"result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1, "card": 1}
+NEWEST = {"result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1, "card": 1, "stability": 1}
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "integer": (int,), "number": (int, float),
@@ -17,7 +17,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 ABOUT = {"$schema", "$id", "$defs", "title", "description"}
 KNOWN = ABOUT | {
     *("$ref", "type", "enum", "const", "anyOf", "required", "properties", "additionalProperties", "items"),
-    *("minItems", "maxItems", "minimum", "exclusiveMinimum", "exclusiveMaximum", "pattern"),
+    *("minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"),
 }
 
 
@@ -58,7 +58,7 @@ def broken(value: Any, by: Any, root: Any = None, at: str = "") -> list[str]:
         found += [] if not all(tried) else tried[-1]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low = value >= by.get("minimum", value) and ("exclusiveMinimum" not in by or value > by["exclusiveMinimum"])
-        high = "exclusiveMaximum" not in by or value < by["exclusiveMaximum"]
+        high = value <= by.get("maximum", value) and ("exclusiveMaximum" not in by or value < by["exclusiveMaximum"])
         found += [] if low and high else [f"{at}: {value!r} is out of range"]
     if isinstance(value, str) and "pattern" in by and not re.search(by["pattern"], value):
         found.append(f"{at}: {value!r} does not match {by['pattern']}")

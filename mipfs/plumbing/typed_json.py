@@ -137,8 +137,8 @@ def reader_of(kind: Any) -> Reader:
     if origin is Literal:
         known = [(type(one), one) for one in get_args(kind)]
         return _such(lambda value: (type(value), value) in known)
-    if origin is dict:
-        return _table(reader_of(get_args(kind)[1]))
+    if origin in (dict, Mapping):
+        return _table(*map(reader_of, get_args(kind))) if get_args(kind) else _such(_PLAIN[dict])
     if origin in (list, tuple):
         return _sequence(origin, get_args(kind))
     if is_typeddict(kind) or dataclasses.is_dataclass(kind):
@@ -192,11 +192,11 @@ def _record(kind: Any) -> Reader:
     return of
 
 
-def _table(read_item: Reader) -> Reader:
+def _table(read_name: Reader, read_item: Reader) -> Reader:
     def of(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise FieldError(value)
-        return {name: _item(read_item, item, name) for name, item in value.items()}
+        return {_item(read_name, name, name): _item(read_item, item, name) for name, item in value.items()}
 
     return of
 

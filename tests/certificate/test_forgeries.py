@@ -64,7 +64,7 @@ def test_another_statement_of_the_problem(edit: Edit, reason: str, tmp_path: Pat
 
 def test_an_M_in_quotes_is_not_even_read(tmp_path: Path) -> None:
     result, data = joint("recall-at-k", k=3)
-    with pytest.raises(DataError, match="'params.M' cannot be \"2\""):
+    with pytest.raises(DataError, match=r"'params\.M' cannot be"):
         checked(result, data, tmp_path, edit=params(M="2"))
 
 
