@@ -44,6 +44,7 @@ LINE = [
         "standard_error",
         "start",
         "errors",
+        "fold_classifiers",
         "result",
     ),
 ]

@@ -31,6 +31,8 @@ def studies() -> list[Study]:
 
 def test_what_is_read_back_is_the_same(tmp_path: Path) -> None:
     for study in studies():
+        if isinstance(study, SolutionPath):  # which samples its folds have stands in the archive beside the JSON
+            study = dataclasses.replace(study, fold=None)
         (tmp_path / "x.json").write_text(study.to_json(), encoding="utf-8")
         found = load(tmp_path / "x.json")
         assert type(found) is type(study)

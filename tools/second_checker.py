@@ -4,6 +4,7 @@
     python second_checker.py RESULT.json DATA
     python second_checker.py PATH.json[#M=4,C=0.1|#best] DATA
     python second_checker.py CLASSES.json[#LABEL] DATA
+    python second_checker.py CARD.json DATA
 
 It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
 code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
@@ -192,10 +193,10 @@ LETTERS = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u2": "H", "u4": "I", "u8
 
 
 class Array:
-    """An array of the sidecar: its numbers one after the other (bytes of uint8), shape and kind (i, f or S)."""
+    """An array of the sidecar: its numbers one after the other (bytes of uint8), shape, kind (i, f or S) and type."""
 
-    def __init__(self, values, shape, kind):
-        self.values, self.shape, self.kind = values, shape, kind
+    def __init__(self, values, shape, kind, stored=""):
+        self.values, self.shape, self.kind, self.stored = values, shape, kind, stored
 
 
 def read_npy(content, name):
@@ -221,7 +222,7 @@ def read_npy(content, name):
         return Array([body[i * each : (i + 1) * each].rstrip(b"\0") for i in range(count)], shape, "S")
     letter = LETTERS.get(kind + found[3])
     need(letter, f"{name} has a type that no certificate has")
-    return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i")
+    return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i", f"{kind}{each}")
 
 
 def unpacked(content, known, what):
@@ -338,6 +339,7 @@ class Source:
         return made
 
     def _table(self, read):
+        need(read["rules"] == 1 or read["left_out"] is not None, "read of a table is missing")
         if read["rules"] == 1 and read["label"] is None:  # which says nothing there
             read = read | {"label": self.described.get("data", {}).get("label")}
         found = Reading(self.cells, read, self.described.get("data", {}).get("words", []))
@@ -529,7 +531,7 @@ def reading_of(document):
         "recipe": None,
         "rules": rules,
     }
-    if read is None:
+    if read is None:  # under rules 2 of data that is no table (`Source._table`)
         return given
     fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
     need(isinstance(read, dict) and set(read) <= fields | {"recipe"}, "read has unknown fields")
@@ -559,6 +561,8 @@ def check_recipe(recipe):
         need(isinstance(recipe[key], dict), f"read.recipe.{key} is no mapping")
     need(all(how in ("median", "most frequent", "level") for how in recipe["impute"].values()), "an unknown impute")
     need(all(isinstance(kind, str) and kind in TYPES for kind in recipe["types"].values()), "an unknown type")
+    asks = recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None
+    need(asks, "read.recipe has nothing that was done")
 
 
 class Reading:
@@ -2352,6 +2356,17 @@ def derived_row(stated, one):
 
 def check_list(stated, tree, best, bound):
     """Section "Near-optimal lists"; `best` is the objective of the classifier."""
+    listed, least, strict = listing(stated, best)
+    for chosen, said in listed.items():
+        proven = stated.reported(best_of(tree, chosen))
+        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
+        need(shown, "a listed objective is not bounded from below")
+    if stated.document["near_optimal"]["complete"]:
+        check_complete(stated, tree, listed, least, strict, bound)
+
+
+def listing(stated, best):
+    """What a list states, without its proof: objectives by support, what others are to be worth, and whether more."""
     given = stated.document["near_optimal"]
     need(isinstance(given, dict) and set(given) <= {"complete", "gap", "size", "supports", "share"}, "near_optimal")
     need(isinstance(given["complete"], bool), "near_optimal.complete is neither true nor false")
@@ -2359,7 +2374,7 @@ def check_list(stated, tree, best, bound):
     need(isinstance(supports, list), "near_optimal.supports is no list")
     need(gap is None or gap >= 0, "near_optimal.gap is below 0")
     need(size is None or len(supports) <= whole(size, "near_optimal.size", 1), "more supports than near_optimal.size")
-    listed, limit, least = {}, None, None
+    listed, limit, least, strict = {}, None, None, False
     if supports:
         values = [number(one["objective"], "a listed objective") for one in supports]
         need(values == sorted(values), "the listed supports are not in order")
@@ -2372,12 +2387,7 @@ def check_list(stated, tree, best, bound):
     times = [name for one in supports for name in one["selected"]]
     share = {name: times.count(name) / len(supports) for name in times}
     need(given["share"] == share, "the shares of the features are others")
-    for chosen, said in listed.items():
-        proven = stated.reported(best_of(tree, chosen))
-        shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
-        need(shown, "a listed objective is not bounded from below")
-    if given["complete"]:
-        check_complete(stated, tree, listed, least, bool(supports) and strict, bound)
+    return listed, least, strict
 
 
 def screening(stated, bound):
@@ -2530,6 +2540,35 @@ def check(document, arrays, data):
 
     Raises `Rejected` or `Declined`.
     """
+    stated = statement(document, arrays, data)
+    status, claimed = document["status"], document["certificate"]
+    tree = Tree(document, arrays, stated)
+    bound = number_or_none(claimed["bound"], "certificate.bound")
+    if claimed["kind"] == "relaxation":
+        need(len({d for d, on in zip(tree.dual, tree.feature, strict=True) if on in (-1, SCREENED) and d >= 0}) <= 1,
+             "a relaxation has one dual vector")  # fmt: skip
+    objective = check_classifier(stated)
+    prove(stated, tree, status, bound)
+    if isinstance(stated.made, Products):
+        stated.made.check_rows(document)
+        stated.made.check_outside(stated, tree, arrays.get("outside"), bound, status)
+    found = concluded(stated, objective, bound)
+    if document.get("near_optimal") is not None:
+        need(objective is not None, "near-optimal supports without an optimum")
+        check_list(stated, tree, objective, bound)
+    return found
+
+
+def concluded(stated, objective, bound):
+    """The verdict on a result whose bound is taken for proven: status, objective, bound, gap, notes."""
+    status = stated.document["status"]
+    gap = verdict(stated, status, objective, bound)
+    check_relaxed(stated, status, bound)
+    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), notes_of(stated)
+
+
+def statement(document, arrays, data):
+    """What a document states over its data, after its form was looked at."""
     need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
     need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
     check_schema(document)
@@ -2548,22 +2587,7 @@ def check(document, arrays, data):
     stated = Statement(document, arrays, data)
     need(not stated.made or document["data_sha256"] == stated.made.sha256(), is_other)
     need(number(claimed["gap"], "certificate.gap") == stated.asked_gap, "the certificate was asked for another gap")
-    tree = Tree(document, arrays, stated)
-    bound = number_or_none(claimed["bound"], "certificate.bound")
-    if claimed["kind"] == "relaxation":
-        need(len({d for d, on in zip(tree.dual, tree.feature, strict=True) if on in (-1, SCREENED) and d >= 0}) <= 1,
-             "a relaxation has one dual vector")  # fmt: skip
-    objective = check_classifier(stated)
-    prove(stated, tree, status, bound)
-    if isinstance(stated.made, Products):
-        stated.made.check_rows(document)
-        stated.made.check_outside(stated, tree, arrays.get("outside"), bound, status)
-    gap = verdict(stated, status, objective, bound)
-    check_relaxed(stated, status, bound)
-    if document.get("near_optimal") is not None:
-        need(objective is not None, "near-optimal supports without an optimum")
-        check_list(stated, tree, objective, bound)
-    return status, *(None if v is None else float(v) for v in (objective, bound, gap)), notes_of(stated)
+    return stated
 
 
 def notes_of(stated):
@@ -2744,7 +2768,7 @@ class Course:
             need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
             need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
             for axis in self.axes:
-                need((axis == "M" and point[axis] is None) or number(point[axis], axis) >= 0, f"{axis} is no value")
+                need(number(point[axis], axis) >= 0, f"{axis} is no value")
         self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
         need(len(set(self.places)) == len(self.places), "two points are at the same place")
 
@@ -2867,6 +2891,9 @@ class Course:
             )
         lists = [params.get(axis) for axis in self.axes]
         need(all(isinstance(values, list) for values in lists), "params do not have the values of every axis")
+        for axis, values in zip(self.axes, lists, strict=True):
+            found = {number(v, f"params.{axis}") for v in values}
+            need(len(found) == len(values), f"params.{axis} has a value twice")
         wanted = set(itertools.product(*lists))
         need(set(self.places) <= wanted, "a point is at a value that params do not have")
         need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
@@ -2903,7 +2930,7 @@ class Course:
         need("fold.npy" in found, "folds.npz has no array")
         array = read_npy(found["fold.npy"], "fold")
         n = len(self.source.data(self.points[0]["result"]).y)
-        need(array.kind == "i" and array.shape == (n,), "the folds are not one a sample")
+        need(array.stored == "i4" and array.shape == (n,), "the folds are not one number of 32 bits a sample")
         need(set(array.values) == set(range(self.folds)), "a fold is empty, or a sample is in none")
         return list(array.values)
 
@@ -2939,8 +2966,8 @@ class Course:
             one = None if "rows" in self.axes else next(k for k in order if errors[k] <= limit)
         said = {"least_error": least, "one_se": one, "chosen": one if rule == "one-se" else least}
         for key, k in said.items():
-            if key in document:
-                need(document[key] == self.choice(k), f"{key} is not what the errors say")
+            if key in document or (rule == "one-se" and k is not None):
+                need(document.get(key) == self.choice(k), f"{key} is not what the errors say")
 
     def choice(self, k):
         """A point as the document names it: null, a number, or a mapping by axis."""
@@ -3041,6 +3068,10 @@ class Classes:
             isinstance(self.together, dict) if self.shared else self.together is None, "`together` of a shared support"
         )
         self.proofs = [self.together] if self.shared else self.results
+        self.bias, first = document["bias"], self.results[0]
+        self.said_by_rules = 2 if all(rules_of(one) > 1 for one in self.results) else 1
+        if self.said_by_rules == 1 and isinstance(first.get("params"), dict):
+            self.bias = first["params"].get("bias")  # the document's own said true whatever was solved
         self.members = members_of(content, len(self.proofs))
         known = [one["certificate"] for one in self.proofs if one.get("certificate") is not None]
         need(known and document["certificate"] == known[0], "the certificate is not that of the first proof")
@@ -3049,8 +3080,9 @@ class Classes:
             check_schema(one)
             labels = {"negative": f"not {self.names[k]}", "positive": self.names[k]}
             need(one.get("labels") == labels, f"the labels of class {self.names[k]!r} are others")
-            bias = isinstance(one.get("params"), dict) and one["params"].get("bias") is document["bias"]
-            need(bias, f"class {self.names[k]!r} has another bias")
+            need(isinstance(one.get("params"), dict), "a result has no params")
+            said = self.bias is one["params"].get("bias")
+            need(said, f"class {self.names[k]!r} has another bias")
 
     def _classes(self):
         """The classes are the labels of the data, in order; their weights."""
@@ -3120,7 +3152,7 @@ class Classes:
         for feature, column in zip(blocks[0].names, scaled, strict=True):
             names += [f"{feature}|{name}" for name in self.names]
             columns += [[0.0] * (n * k) + column + [0.0] * (n * (len(blocks) - k - 1)) for k in range(len(blocks))]
-        if self.document["bias"]:
+        if self.bias:
             names += [f"(intercept)|{name}" for name in self.names]
             columns += [[float(i // n == k) for i in range(n * len(blocks))] for k in range(len(blocks))]
         y, weights = [v for one in blocks for v in one.y], [v for one in blocks for v in one.weights]
@@ -3141,7 +3173,7 @@ class Classes:
             "`together` has a bias or scaling",
         )
         forced = "(intercept)" in params.get("forced_in", [])
-        need(forced or not self.document["bias"], "(intercept) is not in forced_in of `together`")
+        need(forced or not self.bias, "(intercept) is not in forced_in of `together`")
 
     def _check_entry(self, k, scaling):
         """The classifier of a class, which follows from the shared support."""
@@ -3164,7 +3196,7 @@ class Classes:
                 intercept -= w * shift
         need(one["weights"] == weights and one["intercept"] == intercept, f"{what}: the classifier is another one")
         params = {key: value for key, value in together["params"].items() if key not in ("M", "forced_in", "bias")}
-        params |= {"M": len(selected), "forced_in": selected, "bias": self.document["bias"]}
+        params |= {"M": len(selected), "forced_in": selected, "bias": self.bias}
         own = {"forced_in": []} | one["params"]
         need(set(own) == set(params) and all(own[key] == params[key] for key in params if key != "forced_in"),
              f"{what}: other params")  # fmt: skip
@@ -3199,6 +3231,7 @@ def judge_classes(document, content, source, label):
     first = several.results[0]
     notes = reading_notes(rules_of(first), several.data(0), ", ".join(repr(name) for name in several.names))
     notes += dict.fromkeys(note for one in found for note in one[4] if ".toml" in note)
+    notes += ["`bias` of the document is unchecked: it is not compared under rules 1"] * (several.said_by_rules == 1)
     if label:
         one = several.results[wanted[0]]
         values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
@@ -3211,6 +3244,330 @@ def judge_classes(document, content, source, label):
         values = (None if one[key] is None else float(one[key]) for key in ("objective", "bound", "gap"))
         lines.append(f"class {several.names[k]}: {summary(one['status'], *values)}")
     return [*lines, *notes]
+
+
+# --- A scorecard: section of this name, and the rule on the page of scorecards --------------------------------
+
+CARD_FIELDS = names_in(
+    "schema kind status stop_reason objective bound gap unrounded asked most_points scale intercept card totals error "
+    "roc_auc labels result data_sha256 nodes seconds"
+)
+CARD_OF_2 = names_in("version bins sha256")
+LINE_FIELDS = names_in("feature kind origin unit threshold points")
+TOTALS_FIELDS = names_in("from to samples positives decision")
+KINDS_OF_LINES = ("two values", "scaled", "threshold")
+
+
+def exponent(v):
+    """⌊log₁₀|v|⌋, and 0 for v = 0."""
+    if v == 0:
+        return 0
+    exact = abs(Fraction(v))
+    e = math.floor(math.log10(abs(v)))
+    while Fraction(10) ** e > exact:
+        e -= 1
+    while Fraction(10) ** (e + 1) <= exact:
+        e += 1
+    return e
+
+
+def to_decimals(v, P):
+    """A double to P decimals, in doubles: step 1 of the rule, for a given P."""
+    if abs(P) > 300:
+        raise Declined("a number that is too small or large to be rounded by the rule of scorecards")
+    power = float(10 ** abs(P))
+    return round(v * power) / power if P >= 0 else round(v / power) * power
+
+
+def to_12_digits(v):
+    """v₁₂."""
+    return to_decimals(v, 11 - exponent(v))
+
+
+class ScoreLine:
+    """A column of a card: how it counts a row, its points, and s²."""
+
+    def __init__(self, feature, kind, origin, unit, threshold, s2):
+        self.feature, self.kind, self.origin, self.unit = feature, kind, origin, unit
+        self.threshold, self.s2, self.points = threshold, s2, 0
+
+    def counts(self, raw, cut):
+        """x of every row, of the values of the feature and these to 12 digits: step 2."""
+        if self.kind == "threshold":
+            return [float(v >= self.threshold) for v in cut]
+        return [(v - self.origin) / self.unit for v in (cut if self.kind == "two values" else raw)]
+
+    def states(self, said):
+        """Whether an entry of the document is this line."""
+        need(isinstance(said, dict) and set(said) == LINE_FIELDS, "a line of the card has other fields")
+        need(said["feature"] == self.feature, f"a line of the card is about {said['feature']!r}, not {self.feature!r}")
+        need(said["kind"] == self.kind, f"a line about {self.feature!r} is of another kind than {self.kind!r}")
+        for key, own in (("origin", self.origin), ("unit", self.unit), ("threshold", self.threshold)):
+            value = number_or_none(said[key], f"{key} of {self.feature!r}")
+            need(value == own, f"{key} of {self.feature!r} is not {own}")
+        need(type(said["points"]) is int, f"the points of {self.feature!r} are not whole")
+
+
+class Card:
+    """A scorecard over the statement of the result inside it: everything that does not need its search."""
+
+    def __init__(self, document, stated):
+        self.document, self.stated, self.data = document, stated, stated.data
+        self.version, self.result = document.get("version", 1), document["result"]
+        self.most = whole(document["most_points"], "most_points", 1)
+        need(self.most <= 1000, "most_points is above 1000")
+        bins = whole(document.get("bins", 0), "bins")
+        need(bins == 0 or 2 <= bins <= 1000, "bins is neither 0 nor from 2 to 1000")
+        self.scale, self.intercept = (number(document[key], key) for key in ("scale", "intercept"))
+        need(self.scale > 0, "the scale of the card is not above 0")
+        self.raw, self.cut = {}, {}
+        for name in self.result["weights"]:
+            self.raw[name] = self.data.columns[stated.place[name]]
+            self.cut[name] = [to_12_digits(v) for v in self.raw[name]]
+        given = document["card"]
+        need(isinstance(given, list) and given and all(isinstance(one, dict) for one in given), "the card has no lines")
+        self.lines = [line for name in self.raw for line in self._lines(name, bins, given)]
+        need(len(given) == len(self.lines), f"the card has {len(given)} lines in place of {len(self.lines)}")
+        for line, said in zip(self.lines, given, strict=True):
+            line.states(said)
+            line.points = said["points"]
+        if self.version == 1:
+            cut = {line.feature for line in self.lines if line.kind == "threshold"}
+            many = {name for name, values in self.cut.items() if len(set(values)) > 2}
+            need(not cut or cut == many, "some features of more than two values are cut, and some are not")
+        self._check_points()
+        self._score()
+
+    def _lines(self, name, bins, given):
+        """The lines that are due for a feature."""
+        shift, scale = (float(self.result["scaling"][key][name]) for key in ("shift", "scale"))
+        values = sorted(set(self.cut[name]))
+        if len(values) == 2:
+            unit = values[1] - values[0]
+            return [ScoreLine(name, "two values", values[0], unit, None, (Fraction(scale) / Fraction(unit)) ** 2)]
+        said = [one.get("threshold") for one in given if one.get("feature") == name and one.get("kind") == "threshold"]
+        if self.version == 1 and said and len(values) > 1:
+            thresholds = [float(number(t, f"a threshold of {name!r}")) for t in said]
+            need(thresholds == sorted(set(thresholds)), f"the thresholds of {name!r} do not ascend")
+            inside = values[0] < thresholds[0] and thresholds[-1] <= values[-1]
+            need(inside, f"a threshold of {name!r} lies beyond the values")
+        elif self.version > 1 and bins and len(values) > 1:
+            thresholds = thresholds_due(self.cut[name], values, bins)
+        else:
+            unit, origin = scale, shift
+            if self.version > 1:  # to six digits, and to as many decimals as these
+                unit = float(f"{scale:.5e}")
+                origin = float(round(Fraction(shift), 5 - exponent(unit)))
+            s = 1 if self.version == 1 else Fraction(scale) / Fraction(unit)
+            return [ScoreLine(name, "scaled", origin, unit, None, s**2)]
+        found = []
+        for t in thresholds:
+            q = Fraction(sum(v >= t for v in self.cut[name]), len(self.data.y))
+            found.append(ScoreLine(name, "threshold", 0.0, 1.0, t, q * (1 - q) if scale != 1 else 1))
+        return found
+
+    def _check_points(self):
+        for line in self.lines:
+            need(abs(line.points) <= self.most, f"the points of {line.feature!r} are more than {self.most}")
+            low, high = self.stated.bounds.get(self.stated.place[line.feature], (None, None))
+            need(low != 0 or line.points >= 0, f"{line.feature!r} has points below 0, which its weight may not be")
+            need(high != 0 or line.points <= 0, f"{line.feature!r} has points above 0, which its weight may not be")
+
+    def _score(self):
+        """By the rule, in doubles: S, A, T, the totals, and which rows are positive; and the exact sums."""
+        n = len(self.data.y)
+        S, A, self.sums = [0.0] * n, [0.0] * n, [Fraction(0)] * n
+        for line in self.lines:
+            for i, x in enumerate(line.counts(self.raw[line.feature], self.cut[line.feature])):
+                term = line.points * x
+                S[i] += term
+                A[i] += abs(term)
+                self.sums[i] += line.points * Fraction(x)
+        need(all(map(math.isfinite, A)), "a total is not finite")
+        self.T, self.S = -float(self.intercept) / float(self.scale), S
+        need(math.isfinite(self.T), "-intercept/scale is not finite")
+        if self.version == 1:
+            self.totals = [round(s, 9) for s in S]
+            self.room = max(Fraction(1, 10**9), Fraction(max(A)) / 10**12)
+        else:
+            self.totals = [to_decimals(s, 12 - exponent(a + abs(self.T))) for s, a in zip(S, A, strict=True)]
+            self.room = Fraction(max(A) + abs(self.T)) / 10**12
+        self.positive = [t > self.T for t in self.totals]
+
+    def check_objective(self):
+        """The objective, the intercept where the result has none, gap and status; returns the objective."""
+        document, stated, a, b = self.document, self.stated, self.scale, self.intercept
+        own = [line for line in self.lines if line.kind != "threshold"]
+        if not stated.bias:
+            shift = self.result["scaling"]["shift"]
+            terms = [line.points * (Fraction(shift[line.feature]) - Fraction(line.origin)) / Fraction(line.unit)
+                     for line in own]  # fmt: skip
+            need(abs(b + a * sum(terms)) <= CLOSE * a * sum(map(abs, terms)), "the intercept is not what none comes to")
+        value = sum(line.s2 * (a * line.points) ** 2 for line in self.lines) / 2
+        margins = [sign * (a * t + b) for sign, t in zip(stated.y, self.sums, strict=True)]
+        value += loss_of(stated, margins, 1)
+        said, bound, told, asked = (number(document[key], key) for key in ("objective", "bound", "gap", "asked"))
+        need(near(value, said), "the objective of the card is another one")
+        need(bound <= said, "the bound of the card is above its objective")
+        need(0 <= asked < 1, "asked is not from 0 to below 1")
+        need(said != 0 or bound == 0, "a gap that is infinite")
+        gap = (said - bound) / abs(said) if said != bound else Fraction(0)
+        need(abs(told - gap) <= CLOSE * (1 + gap), "the gap of the card is another one")
+        status = document["status"]
+        need(status in ("OPTIMAL", "FEASIBLE"), "a card is OPTIMAL or FEASIBLE")
+        at_edge = abs(gap - asked) <= CLOSE * (1 + gap)
+        need(at_edge or (status == "OPTIMAL") == (gap <= asked), "the status of the card is another one")
+        return float(value)
+
+    def check_totals(self):
+        """The ranges of totals, the error and the area."""
+        given, y = self.document["totals"], self.stated.y
+        known = {}
+        for t, sign, positive in zip(self.totals, y, self.positive, strict=True):
+            samples, above, _ = known.get(t, (0, 0, positive))
+            known[t] = samples + 1, above + (sign > 0), positive
+        ranges = []
+        for part in parted(sorted(known), min(16, len(known))):
+            for side in (False, True):
+                own = [t for t in part if known[t][2] is side]
+                ranges += [(own, side)] if own else []
+        need(isinstance(given, list) and len(given) == len(ranges), f"the totals are not in {len(ranges)} ranges")
+        for said, (own, side) in zip(given, ranges, strict=True):
+            need(isinstance(said, dict) and set(said) == TOTALS_FIELDS, "a range of totals has other fields")
+            for key, end in (("from", own[0]), ("to", own[-1])):
+                need(abs(number(said[key], key) - Fraction(end)) <= self.room, f"a range of totals is {key} {end}")
+            counts = {"samples": sum(known[t][0] for t in own), "positives": sum(known[t][1] for t in own)}
+            for key, k in counts.items():
+                need(type(said[key]) is int and said[key] == k, f"{key} of the totals from {own[0]} are {k}")
+            name = self.document["labels"]["positive" if side else "negative"]
+            need(type(said["decision"]) is type(name) and said["decision"] == name, f"a total of {own[0]} is {name!r}")
+        wrong = sum((sign > 0) != positive for sign, positive in zip(y, self.positive, strict=True))
+        need(abs(number(self.document["error"], "error") - Fraction(wrong, len(y))) <= CLOSE, "the error is another")
+        area = area_of(self.S if self.version == 1 else self.totals, y)
+        said = number_or_none(self.document["roc_auc"], "roc_auc")
+        need((said is None) == (area is None), "an area where a class is missing, or none where both are there")
+        need(area is None or abs(said - area) <= CLOSE, "the area is another one")
+
+
+def thresholds_due(cut, values, bins):
+    """The thresholds of a feature, from its values to 12 digits and the different ones of these in ascending order."""
+    ordered, found = sorted(cut), []
+    for k in range(1, bins):
+        h = ordered[math.ceil((len(cut) - 1) * (k / bins))]
+        h = values[1] if h == values[0] else h
+        low = values[bisect.bisect_left(values, h) - 1]
+        m = 0.5 * low + 0.5 * h
+        m = float(math.ceil(m)) if low.is_integer() and h.is_integer() else m
+        shorter = (float(f"{m:.{d}e}") for d in range(16))
+        found.append(next((t for t in shorter if low < t <= h), h))
+    return sorted(set(found))
+
+
+def parted(values, count):
+    """Parts of equal length, of which the first have one more where it does not divide."""
+    size, more = divmod(len(values), count)
+    ends = list(itertools.accumulate((size + (k < more) for k in range(count)), initial=0))
+    return [values[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def area_of(totals, y):
+    """The area under the ROC curve, ties counted half; None where one class is missing."""
+    P = sum(v > 0 for v in y)
+    if P in (0, len(y)):
+        return None
+    below, found = 0, Fraction(0)
+    for _, group in itertools.groupby(sorted(zip(totals, y, strict=True)), key=lambda pair: pair[0]):
+        signs_of = [sign for _, sign in group]
+        own = sum(sign > 0 for sign in signs_of)
+        found += own * (below + Fraction(len(signs_of) - own, 2))
+        below += len(signs_of) - own
+    return found / (P * (len(y) - P))
+
+
+def check_card_form(document):
+    """The fields of a card, its version and its digest; returns the version."""
+    check_schema(document)
+    version = document.get("version", 1)
+    need("version" not in document or (type(version) is int and version == 2), f"a card of version {version!r}")
+    fields = CARD_FIELDS | (CARD_OF_2 if version == 2 else set())
+    need(set(document) == fields, f"fields that a card lacks or does not have: {sorted(fields ^ set(document))}")
+    if version == 2:
+        rest = {key: value for key, value in document.items() if key != "sha256"}
+        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        need(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], "the card's text was changed (sha256)")
+    number_or_none(document["unrounded"], "unrounded")
+    need(isinstance(document["stop_reason"], str), "stop_reason is no text")
+    need(type(document["nodes"]) is int, "nodes is no whole number")
+    number(document["seconds"], "seconds")
+    result = document["result"]
+    need(isinstance(result, dict) and set(result) >= NEEDED, "the result of the card lacks a field")
+    for key in ("labels", "data_sha256"):
+        need(document[key] == result[key], f"{key} of the card is not that of its result")
+    need(result.get("trace") == [], "the result of a card has a trace")
+    need(result.get("atoms") is None, "a card is of single features")
+    params = result["params"]
+    need(isinstance(params, dict), "params is no mapping")
+    need(params.get("loss") in ("hinge", "squared-hinge", "logistic"), "the loss is no sum over the samples")
+    need(params.get("margin", "unit") == "unit" and "regulariser" not in params, "a margin or a regulariser")
+    need(result["objective"] is not None and isinstance(result["weights"], dict), "the result has no classifier")
+    return version
+
+
+def class_of(result, source):
+    """The class of a result that is of one against the rest; None where the data has its two labels."""
+    labels = result["labels"]
+    need(isinstance(labels, dict) and set(labels) == {"negative", "positive"}, "labels are not two")
+    if labels["negative"] != f"not {labels['positive']}":
+        return None
+    known = set(source.labels(result))
+    own = [label for label in known if is_label(label, labels["positive"])]
+    return own[0] if len(known) > 2 and own and not any(is_label(v, labels["negative"]) for v in known) else None
+
+
+def without_proof(result, data):
+    """What `check` finds of a result whose certificate is not there, and its statement: all but the proof.
+
+    Of columns that are not in use the scaling, which does not stand in the JSON, is computed.
+    """
+    kind, arrays = result["scaling"].get("kind"), {}
+    if kind != "none":
+        named, center = result["scaling"], result["scaling"].get("center", {})
+        scaling = [scaling_of(column, kind) for column in data.columns]
+        for j, name in enumerate(data.names):
+            if name in named["shift"]:
+                scaling[j] = tuple(float(number(named[key][name], key)) for key in ("shift", "scale"))
+        values = {"shift": [t for t, _ in scaling], "scale": [r for _, r in scaling]}
+        if center:
+            pairs = zip(data.names, scaling, strict=True)
+            values["center"] = [float(center.get(name, t / r)) for name, (t, r) in pairs]
+        for key, own in values.items():
+            arrays[f"column_{key}"] = Array([v.hex().encode() for v in own], (len(own),), "S")
+    stated = statement(result, arrays, data)
+    objective = check_classifier(stated)
+    if result.get("near_optimal") is not None:
+        listing(stated, objective)
+    return concluded(stated, objective, number_or_none(result["certificate"]["bound"], "certificate.bound")), stated
+
+
+def judge_card(document, path, source):
+    """The lines of the verdict on a scorecard."""
+    version, result = check_card_form(document), document["result"]
+    data = source.data(result, of=class_of(result, source))
+    if version == 1:
+        found, stated = without_proof(result, data)
+    else:
+        arrays = read_archive(beside(path, result))
+        found, stated = check(result, arrays, data), Statement(result, arrays, data)
+    card = Card(document, stated)
+    objective = card.check_objective()
+    card.check_totals()
+    values = objective, float(document["bound"]), float(document["gap"])
+    lines = [f"accepted: a scorecard by rule {version}, {summary(document['status'], *values)}"]
+    lines += ["that no other points are better (the bound of the card) is the word of its search"]
+    lines += [f"its features: {summary(*found[:4])}"]
+    if version == 1:
+        lines += ["the certificate of the features is not beside a card of rule 1: their bound is unchecked"]
+    return lines + found[4]
 
 
 # --- The command line ----------------------------------------------------------------------------------------
@@ -3268,11 +3625,15 @@ def beside(path, document):
 
 
 def judge(where, data):
-    """The lines of the verdict on RESULT.json, PATH.json#POINT or CLASSES.json#LABEL, over a file of data."""
+    """The lines of the verdict on RESULT.json, PATH.json#POINT, CLASSES.json#LABEL or CARD.json, over a data file."""
     name, mark, place = str(where).partition("#")
     path = Path(name)
     document = load(path.read_text("utf-8"))
     check_schema(document)
+    need(document.get("kind") in (None, "one-vs-rest", "scorecard"), "an unknown kind of document")
+    if document.get("kind") == "scorecard":
+        need(not mark, "a card has no parts")
+        return judge_card(document, path, Source(data))
     content = beside(path, document)
     if "points" in document or "classes" in document:
         several = judge_path if "points" in document else judge_classes

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.known import rules_of
-from mipfs.check.rounding import NEAR, Document, gap_between, require
-from mipfs.check.scaling import by_rules
+from mipfs.check.known import SCALING_OF_COLUMNS, require_schema, rules_of
+from mipfs.check.result import check_result
+from mipfs.check.rounding import NEAR, Arrays, Document, gap_between, require
+from mipfs.check.scaling import REMEDY, by_rules, on_stated
 from mipfs.check.several import (
     Archive,
     DocumentReport,
@@ -27,7 +29,6 @@ from mipfs.check.several import (
     near,
     require_accepted,
     require_fields,
-    require_schema,
     same,
     unchecked_of,
 )
@@ -177,8 +178,8 @@ def _check_labels(document: Document) -> None:
         for label, result in zip(classes, document["results"], strict=True):
             own = result["params"]["bias"]
             # before 0.3 it was true there, whatever the problems had; nothing is computed from it
-            right = own is document["bias"] or document["bias"] is True
-            require(right, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
+            agrees = own is document["bias"] or document["bias"] is True
+            require(agrees, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
 
 
 def _check_totals(document: Document) -> None:
@@ -234,6 +235,9 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     together = document["together"]
     bias = document["bias"]
     params = together["params"]
+    require(together["certificate"] is not None, "all classes: the result has no certificate")
+    proof = archive.proof(0, together["certificate"])
+    instances = _on_stated(together, proof, instances)
     stack = stacked(instances, bias)
     names = [*instances[0].feature_names, *([INTERCEPT] if bias else [])]
     atoms = together["atoms"]
@@ -246,10 +250,22 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     require(together["read"] is None, "the stack was read from no file: its 'read' is null")
     require(params["bias"] is False, "the stack has a free intercept")
     require(not bias or INTERCEPT in (params.get("forced_in") or ()), f"{INTERCEPT!r} is not in 'forced_in'")
-    report = _proof(archive, 0, together, stack, "all classes", told)
+    own = {name: array for name, array in proof.items() if name not in SCALING_OF_COLUMNS}  # the stack itself has none
+    report = check_result(together, own, stack, told=told)
+    require_accepted("all classes", report)
     for result, data in zip(document["results"], instances, strict=True):
         _check_class(together, result, data, bias)
     return report
+
+
+def _on_stated(together: Document, proof: Arrays, instances: Sequence[Instance]) -> list[Instance]:
+    """The data of the classes, whose columns are the same, on the scale that the proof of all has of the features."""
+    told = {name: array for name, array in proof.items() if name in SCALING_OF_COLUMNS}
+    scaled = on_stated(together, told, instances[0])
+    require(scaled.lengths is None, f"a shared support of features on another scale is not known: {REMEDY}")
+    first = scaled.data
+    same_columns = {"X": first.X, "center": first.center, "shift": first.shift, "scale": first.scale}
+    return [replace(one, **same_columns) for one in instances]
 
 
 def _check_class(together: Document, result: Document, data: Instance, bias: bool) -> None:

@@ -43,8 +43,8 @@ class Duals:
         self.arrays = arrays
         self.count = len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
-        if statement.is_sum:
-            self._check_stored()
+        self._check_stored()
+        self._seen = np.zeros(self.count, dtype=bool)
         # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
@@ -71,6 +71,14 @@ class Duals:
             return None
         weights, kind = np.unique(self.statement.c, return_inverse=True)
         return np.array([below(Fraction(slope) * Fraction(one)) for one in weights.tolist()])[kind]
+
+    def check_rest(self) -> None:
+        """The vectors that nothing refers to are feasible too."""
+        rest = np.flatnonzero(~self._seen)
+        for run in np.split(rest, np.flatnonzero(np.diff(rest) != 1) + 1):
+            for start in range(0, run.size, self.per_block):
+                part = run[start : start + self.per_block]
+                self.feasible(range(int(part[0]), int(part[-1]) + 1))
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
         """`costs` of block after block."""
@@ -112,6 +120,7 @@ class Duals:
         q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
         g, v, total = self.block(ids, q)
+        self._seen[ids.start : ids.stop] = True
         nothing = ~v.any(axis=1)  # α = 0, or over labellings one whose Δ ≥ 0 adds up: nothing is rounded there
         return np.where(nothing, 0.0, np.nextafter(g, -math.inf)).tolist(), v, total
 

@@ -240,6 +240,14 @@ class JointDuals(Duals):
         )
         self.losses = self.measure.losses(self.labellings)
 
+    def _check_stored(self) -> None:
+        """The labellings of the dual vectors lie one behind the other, with a number each."""
+        start, labels, whole = (self.arrays[name] for name in ("dual_start", "dual_label", "dual_whole"))
+        require(labels.ndim == 1 and labels.shape == whole.shape, "the labellings do not have one number each")
+        ends = start.size and start[0] == 0 and start[-1] == labels.size
+        right = ends and np.all(np.diff(start.astype(object)) >= 0)
+        require(right, "the labellings of the dual vectors do not add up")
+
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
         g = np.empty(len(ids))
@@ -250,7 +258,6 @@ class JointDuals(Duals):
             part = slice(int(start[d]), int(start[d + 1]))
             used = labels[part]
             k = whole[part].astype(np.int64)
-            require(used.size == k.size == start[d + 1] - start[d], f"dual vector {d} is incomplete")
             require(np.all((used >= 0) & (used < self.losses.size)), f"dual vector {d} uses an unknown labelling")
             require(np.all((k >= 0) & (k <= 2**53)), f"dual vector {d} is negative somewhere, or too wide")
             total = sum(k.tolist())

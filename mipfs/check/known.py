@@ -8,6 +8,8 @@ from typing import Any
 from mipfs.check.rounding import Document, require
 from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
 
+SCHEMA = 1
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -39,6 +41,12 @@ RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
 MEMBER = _names("share selected extra")
 
 
+def require_schema(document: Document) -> None:
+    """Refuse any schema but the whole number 1: true and 1.0 are others."""
+    schema = document.get("schema")
+    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r:.60}, not {SCHEMA}")
+
+
 def rules_of(document: Document) -> int:
     """The version of the rules by which a result was read and scaled: the first, where it names none."""
     rules = document.get("rules", FIRST_RULES)
@@ -48,6 +56,7 @@ def rules_of(document: Document) -> int:
 
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
+    require_schema(document)
     read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
     _only(document, RESULT, "the result")
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
@@ -98,16 +107,17 @@ def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str)
         _only(one, known, what)
 
 
-ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start outside") | _names(
-    "column_shift column_scale column_center"
-)
+SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
+ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | SCALING_OF_COLUMNS
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
 
 
 def check_arrays(document: Document, arrays: Iterable[str]) -> None:
     """Refuse a sidecar with an array that belongs to no certificate of its kind."""
-    known = ARRAYS | (LABELLINGS if document["params"].get("loss") == "structural" else VECTORS)
+    made = (document.get("atoms") or {}).get("made") or {}
+    known = ARRAYS | ({"outside"} if "kind" in made else set())
+    known |= LABELLINGS if document["params"].get("loss") == "structural" else VECTORS
     strangers = [name for name in arrays if name not in known]
     named = strangers[0] if strangers else ""
     require(not strangers, f"the certificate has an array {named!r}, which this checker does not know")

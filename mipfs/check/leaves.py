@@ -50,7 +50,14 @@ def _check_arrays(arrays: Arrays) -> None:
         scaling = name.startswith("column_")  # `mipfs.check.scaling` looks at these
         kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
         require(held.dtype.kind in kinds, f"{name!r} holds values of type {held.dtype}")
-    for name, size in (("version", 1), ("dual_start", n_duals + 1), ("dual_level", n_duals), ("dual_width", n_duals)):
+    for name, size in (
+        ("version", 1),
+        ("outside", 1),
+        ("dual_q", n_duals),
+        ("dual_start", n_duals + 1),
+        ("dual_level", n_duals),
+        ("dual_width", n_duals),
+    ):
         require(name not in arrays or arrays[name].shape == (size,), f"{name!r} does not belong to the dual vectors")
     require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
 

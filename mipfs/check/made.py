@@ -16,11 +16,13 @@ import numpy as np
 
 from mipfs.check.known import rules_of
 from mipfs.check.maps import Map, map_of, picked
-from mipfs.check.rounding import Array, Document, Integers, number, require
+from mipfs.check.rounding import Array, Arrays, Document, Integers, number, require
+from mipfs.check.scaling import REMEDY, OnScale, on_stated
 from mipfs.data.instance import Instance
 from mipfs.data.made import GroupNames, MadeMatrix
 from mipfs.data.rules import FIRST_RULES
 
+OTHER_DATA = "this is other data than the result was found on"
 DECLARED = ("name", "options", "data_sha256", "n_features", "scaling")
 
 
@@ -73,18 +75,42 @@ def table_of(data: Instance) -> Instance:
     return getattr(data.block().values, "raw", None) or data
 
 
-def view(document: Document, data: Instance) -> Instance:
-    """The data that the result's columns belong to: `data`, or what is made of it.
+def require_data(document: Document, data: Instance) -> None:
+    """Refuse other data than a result, or what its columns are made of, states by digest and kind of scale.
 
     `data` may be the raw data, or the data of the problem that was solved, which knows its raw data.
     """
+    made = functions_of(document)
+    data = data if made is None else table_of(data)
+    stated, kind = (document, document["scaling"]["kind"]) if made is None else (made, made["scaling"])
+    require(stated["data_sha256"] == data.sha256, OTHER_DATA)
+    require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
+    right = made is None or made["n_features"] == data.n_features
+    require(right, f"the data has {data.n_features} features")
+
+
+def functions_of(document: Document) -> Any:
+    """What a result says of columns that are functions of features; None where they are none."""
     made = (document.get("atoms") or {}).get("made")
-    if made is None or "kind" in made:
-        return data
-    raw = table_of(data)
-    require(made["data_sha256"] == raw.sha256, "this is other data than the result was found on")
-    require(made["scaling"] == raw.scaling, f"the result is about data with scale {made['scaling']!r}")
-    require(made["n_features"] == raw.n_features, f"the data has {raw.n_features} features")
+    return None if made is None or "kind" in made else made
+
+
+def on_scale(document: Document, arrays: Arrays, data: Instance) -> tuple[Instance, OnScale]:
+    """The user's data on the scale that the certificate states, and the data that the result's columns belong to."""
+    raw, made = table_of(data), functions_of(document)
+    if made is None:
+        scaled = on_stated(document, arrays, data)
+        return (scaled.data if raw is data else raw), scaled
+    scaled = on_stated(document, arrays, raw)
+    require(scaled.lengths is None, f"functions of features on another scale are not known: {REMEDY}")
+    found = _view(made, scaled.data)
+    require(document["data_sha256"] == found.sha256, OTHER_DATA)
+    require(document["scaling"]["kind"] == "none", "the columns that are made are not scaled, and 'scaling' is stated")
+    return scaled.data, OnScale(found)
+
+
+def _view(made: Mapping[str, Any], raw: Instance) -> Instance:
+    """What is made of the raw data."""
     columns = Remade(raw, map_of(made["name"], raw, made["options"]))
     K = columns.shape[1]
     declared = json.dumps({name: made[name] for name in DECLARED}, sort_keys=True)

@@ -174,10 +174,12 @@ class Monomials:
 
     def bound(self, statement: Statement, duals: Duals, arrays: Arrays, level: float) -> float:
         """What is proven of every selection with a monomial that is not held (unit margin), as far as `level`."""
-        if len(self.held) == self.count or self.M == 0:
-            return math.inf
+        needed = len(self.held) < self.count and self.M > 0
         d = int(arrays["outside"][0]) if "outside" in arrays else -1
-        require(0 <= d < duals.count, "no dual vector is named that bounds the monomials which are not held")
+        named = 0 <= d < duals.count or not (needed or "outside" in arrays)
+        require(named, "no dual vector is named that bounds the monomials which are not held")
+        if not needed:
+            return math.inf
         ids, g, cost = duals.costs(d // duals.per_block)
         row = np.sort(cost[d - ids.start])
         q = arrays["dual_q"][d : d + 1].astype(np.int64)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.check.folds import FOLDS, Folds
+from mipfs.check.known import require_schema
 from mipfs.check.rounding import NEAR, Document, gap_between, require
 from mipfs.check.several import (
     Archive,
@@ -26,7 +27,6 @@ from mipfs.check.several import (
     member_of,
     require_accepted,
     require_fields,
-    require_schema,
     same,
     unchecked_of,
 )

@@ -24,7 +24,6 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.readers.arrays import load_arrays, load_members
 
-SCHEMA = 1
 Told = Callable[[int, int], object]
 
 
@@ -85,12 +84,6 @@ def require_fields(stated: Any, needed: Collection[str], allowed: Collection[str
     require(not lacking, f"{what} has no {lacking[0] if lacking else ''!r}")
     strangers = [str(name) for name in stated if name not in needed and name not in allowed]
     require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
-
-
-def require_schema(document: Document) -> None:
-    """Refuse any schema but the whole number 1: true and 1.0 are others."""
-    schema = document.get("schema")
-    require(type(schema) is int and schema == SCHEMA, f"the schema is {schema!r}, not {SCHEMA}")
 
 
 def is_number(value: Any) -> bool:
@@ -164,15 +157,17 @@ class Archive:
         told: Told | None = None,
     ) -> Report:
         """What the checker finds of the k-th proof, with its own member."""
+        return check_result(result, self.proof(k, result["certificate"]), data, given=given, told=told)
+
+    def proof(self, k: int, entry: Mapping[str, Any]) -> Mapping[str, npt.NDArray[Any]]:
+        """The arrays of the k-th proof, of which a result says the `entry`."""
         name = member_of(k)
-        entry = result["certificate"]
         content = self.members.get(name)
         require(content is not None, f"{self.path.name}, which holds the certificates, has no {name}")
         assert content is not None
         right = hashlib.sha256(content).hexdigest() == entry["sha256"]
         require(right, f"{name} in {self.path.name} is not what the result was written with: its SHA-256 differs")
-        arrays = self.arrays(name, content)
-        return check_result(result, arrays, data, given=given, told=told)
+        return self.arrays(name, content)
 
 
 def member_of(k: int) -> str:

@@ -46,7 +46,7 @@ from mipfs.check.near import NearOptimal
 from mipfs.check.reading import check_reading, reading_in_words, without_table
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, absent_or, refusal, require
-from mipfs.check.scaling import REMEDY, by_rules, on_stated
+from mipfs.check.scaling import REMEDY, by_rules
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
@@ -166,17 +166,15 @@ def read_on_data(
     found: dict[str, Any],
 ) -> ReadOnData:
     """Compare what a result states with the data; what the report has of it is entered in `found`."""
-    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
+    status, certificate = document["status"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
     check_arrays(document, arrays)
     data = by_rules(data, rules_of(document))
-    table, data = functions.table_of(data), functions.view(document, data)
-    require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
-    check_reading(document, table)
-    require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
-    scaled = on_stated(document, arrays, data)
-    table, data = (scaled.data if table is data else table), scaled.data
+    functions.require_data(document, data)
+    check_reading(document, functions.table_of(data))
+    table, scaled = functions.on_scale(document, arrays, data)
+    data = scaled.data
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
@@ -224,6 +222,7 @@ def _check(
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
+    duals.check_rest()
     proven = statement.reported(min(least, rest))
     who = f"leaf {leaf}" if least <= rest else "what is not held"
     if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not

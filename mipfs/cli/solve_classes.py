@@ -156,7 +156,7 @@ def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
 
 def _shared(asked: Asked, instances: Sequence[Instance]) -> Any:
     """All classes on one support; or what became of it."""
-    from mipfs.lab.classes import OneVsRest, parts_of, solve_shared
+    from mipfs.lab.classes import OneVsRest, parts_of, solve_shared, stating_scaling
 
     if asked.model not in SHARED_MODELS:
         raise UsageError(f"--shared-support is for {' and '.join(SHARED_MODELS)}, not {asked.model}")
@@ -165,7 +165,7 @@ def _shared(asked: Asked, instances: Sequence[Instance]) -> Any:
     together = solve_shared(instances, driver, options=asked.options(driver), **params)
     if not together.has_classifier:
         return "all classes", together
-    together = dataclasses.replace(together, declare=None)
+    together = stating_scaling(dataclasses.replace(together, declare=None), instances)
     classes = tuple(one.labels.positive for one in instances)
     bias = params.get("bias", True) is True
     return OneVsRest(classes, parts_of(together, instances, **params), together, bias)

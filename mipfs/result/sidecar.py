@@ -114,13 +114,15 @@ class Spooled:
 
 
 def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
-    """Shift and scale of the columns as hexadecimal floats, so that a checker needs no sums of ours.
+    """Shift and scale of the features as hexadecimal floats, so that a checker needs no sums of ours.
 
-    Nothing of data that is not scaled, nor of more than `MOST_SCALED` columns.
+    Nothing of data that is not scaled, nor of more than `MOST_SCALED` features. The constant column of an intercept,
+    the last one where there is one, is no feature.
     """
-    if data.scaling == "none" or data.n_features > MOST_SCALED:
+    p = data.n_features - (data.constant != 0.0)
+    if data.scaling == "none" or p > MOST_SCALED:
         return {}
-    stated = {"shift": data.shift, "scale": data.scale}
+    stated = {"shift": data.shift[:p], "scale": data.scale[:p]}
     return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 

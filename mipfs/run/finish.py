@@ -137,8 +137,8 @@ def claim_of(run: Run) -> Claim | None:
 
 
 def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:
-    """How the columns of a problem are scaled, where they are the data's own, as the certificate has it."""
-    return hexadecimal(problem.data) if problem.atoms.raw is problem.data and problem.loss != "structural" else {}
+    """How the columns of the user's data are scaled, of which those of the problem may be made."""
+    return hexadecimal(problem.atoms.raw)
 
 
 def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:

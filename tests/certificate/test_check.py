@@ -17,14 +17,16 @@ from scipy import sparse
 import mipfs
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.result import check_result
 from mipfs.check.statement import Statement
+from mipfs.check.tree import check, check_unproven
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import DataError, UsageError
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Result, Status
-from tests.certificate.trees import LOSSES, checked, directly, document_of, make_data, solve
+from tests.certificate.trees import LOSSES, arrays_of, checked, directly, document_of, make_data, solve
 from tests.oracles import allowed_supports, brute_force
 
 
@@ -257,3 +259,36 @@ def test_bounds_lie_below_those_of_exact_arithmetic(seed: int, bias: bool, loss:
     size = float(g) + sum(abs(float(c)) for c in costs)
     assert Fraction(found) <= exact
     assert float(exact - Fraction(found)) <= 1e-4 * size  # the price of columns of large mean
+
+
+@pytest.mark.parametrize("schema", [0, 2, {}, True, 1.0, "1", None, "missing"])
+def test_another_schema_is_refused(schema: Any) -> None:
+    data = make_data(np.random.default_rng(4))
+    result = solve(Problem(data, M=2, C=1.0, loss="hinge"))
+    document, arrays = document_of(result), arrays_of(result)
+    assert check_result(document, arrays, data).accepted
+    document |= {"schema": schema}
+    if schema == "missing":
+        del document["schema"]
+    for report in (check(document, arrays, data), check_result(document, arrays, data), check_unproven(document, data)):
+        assert not report.accepted
+        assert "schema" in report.reason
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_a_dual_vector_that_nothing_refers_to_is_feasible_too(loss: str) -> None:
+    """As with the leaves' own: y'alpha = 0 is an identity of integers."""
+    data = make_data(np.random.default_rng(4))
+    result = solve(Problem(data, M=2, C=1.0, loss=loss))
+    assert result.claim is not None
+    proof = result.claim.proof
+    for change, accepted in ((0, True), (1, False)):  # y'alpha = change
+        other = Proof(data.n_samples, data.n_features)
+        for d in proof.needed:
+            other.add_dual(*proof.dual(int(d)))
+        k = np.zeros(data.n_samples, dtype=np.int64)
+        k[0], k[1] = 5, 5 + change
+        other.add_dual(k, 20)
+        report = directly(result, data, arrays_of(result) | other.duals.arrays())
+        assert report.accepted == accepted, report.reason
+        assert accepted or "y'alpha" in report.reason

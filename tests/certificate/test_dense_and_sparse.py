@@ -144,3 +144,79 @@ def test_the_first_rules_know_a_centre_and_the_second_do_not() -> None:
     np.testing.assert_array_equal(first.center, first.shift / first.scale)
     assert np.all(first.center)
     assert not mipfs.verify(replace(found, rules=1), data).accepted
+
+
+KINDS_OF_PROBLEM: dict[str, dict[str, Any]] = {
+    "a measure": {"loss": "structural", "measure": "f1", "bias": False},
+    "a measure with an intercept": {"loss": "structural", "measure": "roc-auc", "bias": True},
+    "functions": {"loss": "squared-hinge", "atoms": "splines"},
+    "products": {"loss": "squared-hinge", "atoms": "pairs"},
+}
+
+
+def problem_of(data: Instance, kind: str) -> Any:
+    given = dict(KINDS_OF_PROBLEM[kind])
+    if "atoms" in given:
+        given["atoms"] = mipfs.atoms.make(given["atoms"], data)
+    return mipfs.Problem(data, M=2, C=0.1, **given)
+
+
+def restated(result: Result, data: Instance, j: int, factor: float) -> list[Result]:
+    """A result whose certificate has another shift, or another scale, of feature j."""
+    assert result.claim is not None
+    found = []
+    for name, values in (("shift", data.shift), ("scale", data.scale)):
+        moved = values.copy()
+        moved[j] *= factor
+        if moved[j] == values[j] == 0.0:  # of scale "unit"
+            continue
+        texts = np.array([float(value).hex().encode() for value in moved])
+        scaling = {**result.claim.scaling, f"column_{name}": texts}
+        found.append(replace(result, claim=replace(result.claim, scaling=scaling)))
+    return found
+
+
+def mild(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Columns with means that are not 0, a third of them zeros."""
+    r = np.random.default_rng(seed)
+    X = np.where(r.random((n, 5)) < 0.3, 0.0, r.normal(3.0, 1.0, (n, 5)))
+    return X, np.where(X[:, 0] - X[:, 1] + r.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_PROBLEM)
+def test_the_certificate_states_the_scaling_of_all_features_whatever_is_made_of_them(kind: str) -> None:
+    """What is stated defines the problem; of scaled values alone what is made of them cannot be made again."""
+    apart = 0
+    scale: Any = "unit" if kind == "products" else "standard"  # of no implicitly centred columns
+    for seed in range(4):
+        X, y = mild(seed)
+        data = {
+            "dense": Instance.from_arrays(np.asfortranarray(X), y, scale=scale),
+            "sparse": Instance.from_arrays(sparse.csc_array(X), y, scale=scale),
+        }
+        same = all(
+            np.array_equal(getattr(data["dense"], name), getattr(data["sparse"], name)) for name in ("shift", "scale")
+        )
+        apart += not same
+        for name, one in data.items():
+            found = mipfs.solve(problem_of(one, kind))
+            assert found.claim is not None
+            for what, values in (("shift", one.shift), ("scale", one.scale)):
+                stated = [float.fromhex(text.decode()) for text in found.claim.scaling[f"column_{what}"]]
+                assert stated == values.tolist()
+            assert mipfs.verify(found, one).accepted
+            assert mipfs.verify(replace(found, claim=replace(found.claim, scaling={})), one).accepted
+            other = "sparse" if name == "dense" else "dense"
+            report = mipfs.verify(found, data[other])
+            carried = same or kind.startswith("a measure") or (kind == "functions" and other == "sparse")
+            assert report.accepted == carried, (name, report.reason)
+            assert carried or "give the data stored as it was" in report.reason
+            unused = next(j for j, feature in enumerate(one.feature_names) if feature not in "".join(found.selected))
+            for forged in restated(found, one, unused, 1 + 1e-9):
+                reason = mipfs.verify(forged, one).reason
+                assert "in the certificate is not that of the data" in reason, reason
+            for near in restated(found, one, unused, 1 + 4e-16):
+                report = mipfs.verify(near, data["sparse"])
+                unmoved = kind == "products" and (not same or near.claim.scaling != found.claim.scaling)
+                assert report.accepted or (unmoved and "stored as it was" in report.reason), report.reason
+    assert apart

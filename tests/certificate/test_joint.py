@@ -16,6 +16,7 @@ import mipfs
 from mipfs.check import exact_joint
 from mipfs.check.joint import JointDuals, JointStatement, Measure
 from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.result import check_result
 from mipfs.check.rounding import Rejected
 from mipfs.data.instance import Instance
 from mipfs.measures import get_measure
@@ -23,7 +24,7 @@ from mipfs.problem import Problem
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Result, Status
-from tests.certificate.trees import Arrays, checked, damages, make_data
+from tests.certificate.trees import Arrays, arrays_of, checked, damages, document_of, make_data
 from tests.structural_oracles import cases, labellings, structural_svm
 
 DRIVERS = ("gbd", "branch", "two_layer")
@@ -316,7 +317,7 @@ def test_a_changed_dual_vector(tamper: Callable[[Arrays], None], reason: str, tm
         ({"C": 19.0}, "objective of the selected features"),
         ({"bias": True}, "weight of a constant column"),
         ({"M": 3}, "proves only"),
-        ({"loss": "hinge"}, "objective of the selected features"),
+        ({"loss": "hinge"}, "does not know"),
     ],
 )
 def test_another_problem(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
@@ -335,6 +336,46 @@ def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Pa
         report = checked(result, data, tmp_path, tamper)
         assert not report.accepted
         assert report.reason
+
+
+def vector(n: int, **other: Any) -> Arrays:
+    """One dual vector over one labelling that nothing refers to, feasible but for what is said."""
+    kept = {"dual_q": np.array([4]), "dual_start": np.array([0, 1]), "dual_label": np.array([0])}
+    kept |= {"dual_whole": np.array([1]), "labelling": np.zeros((1, n), dtype=np.int64)}
+    return {name: array if name == "dual_q" else array.astype(np.int64) for name, array in {**kept, **other}.items()}
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({}, ""),
+        ({"dual_whole": np.array([-1])}, "negative"),
+        ({"dual_whole": np.array([2**20])}, "leaves its simplex"),
+        ({"dual_whole": np.array([1, 1])}, "one number each"),
+        ({"dual_label": np.array([1])}, "unknown labelling"),
+        ({"dual_start": np.array([1, 1])}, "do not add up"),
+        ({"dual_start": np.array([0, 0])}, "do not add up"),
+        ({"dual_q": np.array([901])}, "grid"),
+        ({"dual_q": np.array([[4]])}, "does not belong"),
+        ({"outside": np.array([0])}, "does not know"),
+    ],
+)
+def test_vectors_that_nothing_refers_to_are_checked_where_no_leaf_holds_a_selection(
+    other: dict[str, Any], reason: str
+) -> None:
+    data = make_data(np.random.default_rng(2), n=20, p=5)
+    problem = Problem(data, loss="structural", bias=False, measure="f1", M=2)
+    problem = problem.with_rows([[2.0, 2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]], [1.0, 2.0], [1.0, 2.0])
+    result = mipfs.solve(problem, "gbd")
+    document, arrays = document_of(result), arrays_of(result)
+    assert check_result(document, arrays, data).accepted
+    bare = arrays | vector(20)
+    report = check_result(document, bare | vector(20, **other), data)
+    assert report.accepted == (not reason), report.reason
+    assert reason in report.reason
+    for name in ("dual_whole", "dual_label", "labelling", "dual_start", "dual_q"):
+        lacking = {key: array for key, array in bare.items() if key != name}
+        assert not check_result(document, lacking, data).accepted
 
 
 @pytest.mark.sampled(5)

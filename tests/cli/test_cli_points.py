@@ -137,7 +137,6 @@ def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp
         ("points", {}, "'points' cannot be {}"),
         ("points", [{"M": 1}], "'points' cannot be"),
         ("points", [{"M": "one", "result": {}}], "'points' cannot be"),
-        ("points", [{"M": 1, "result": {}}], "not a result of schema 1"),
         ("chosen", 9, "'chosen' is none of its points"),
         ("chosen", {"C": 1}, "'chosen' cannot be"),
         ("one_se", [1], "'one_se' cannot be [1]"),
@@ -156,6 +155,18 @@ def test_what_is_odd_in_a_path_is_named(
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert said in done.err
         assert "odd.json" in done.err
+
+
+def test_a_point_without_a_result_is_named(cli: Cli, tmp_path: Path, path_document: dict[str, object]) -> None:
+    table, odd = tmp_path / "table.csv", tmp_path / "odd.json"
+    table.write_text("y,a\n1,2\n0,1\n", encoding="utf-8")
+    odd.write_text(json.dumps(path_document | {"points": [{"M": 1, "result": {}}]}), encoding="utf-8")
+    for command in ("predict", "evaluate"):
+        done = cli(command, f"{odd}#M=1", table)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "a point has no 'objective'" in done.err
+        assert "odd.json" in done.err
+    assert cli("verify", f"{odd}#M=1", table).code == 2  # it stands alone, without certificates
 
 
 @pytest.fixture(scope="module")

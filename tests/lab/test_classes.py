@@ -12,6 +12,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import mipfs
@@ -21,11 +22,12 @@ from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.data.stacked import stacked
 from mipfs.errors import DataError, UsageError
 from mipfs.lab import page
-from mipfs.lab.classes import OneVsRest, parts_of, solve_shared
+from mipfs.lab.classes import OneVsRest, parts_of, solve_shared, stating_scaling
 from mipfs.shared import features_among
 from tests.schemas import broken, schema
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
+STORED: dict[str, Any] = {"dense": np.asfortranarray, "sparse": sparse.csc_array}
 
 
 def draw(seed: int, n: int = 24, p: int = 4, K: int = 3) -> tuple[Any, Any]:
@@ -278,3 +280,41 @@ def test_a_label_of_an_svmlight_file_is_no_column(tmp_path: Path, capsys: pytest
     assert main(["verify", saved, str(data), "-q"]) == 0
     assert main(["verify", saved, str(data), "--label", "kind", "-q"]) == 2
     assert "the labels of an svmlight file stand first on each line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_shared_support_states_the_scaling_of_the_features_and_is_checked_on_it(bias: bool) -> None:
+    """Of data that is stored in another way the last bits of means differ: what is stated defines the problem."""
+    apart = 0
+    for seed in range(4):
+        X, codes = draw(seed)
+        data = {name: instances(store(np.where(X > 0.5, X + 3.0, 0.0)), codes) for name, store in STORED.items()}
+        first = {name: one[0] for name, one in data.items()}
+        same = all(np.array_equal(*(getattr(one, what) for one in first.values())) for what in ("shift", "scale"))
+        apart += not same
+        for name, own in data.items():
+            together = stating_scaling(solve_shared(own, M=2, C=0.5, bias=bias), own)
+            assert together.claim is not None
+            for what in ("shift", "scale"):
+                texts = together.claim.scaling[f"column_{what}"].tolist()
+                assert [float.fromhex(text.decode()) for text in texts] == getattr(first[name], what).tolist()
+            parts = parts_of(together, own, C=0.5, bias=bias)
+            found = OneVsRest(tuple(one.labels.positive for one in own), parts, together, bias)
+            report = found.verify(own)
+            assert report.accepted, report.reason
+            bare = replace(found, together=replace(together, claim=replace(together.claim, scaling={})))
+            assert bare.verify(own).accepted
+            other = "sparse" if name == "dense" else "dense"
+            report = found.verify(data[other])
+            assert report.accepted == (same or other == "sparse"), report.reason
+            assert report.accepted or "give the data stored as it was" in report.reason
+            for what in ("shift", "scale"):
+                values = getattr(first[name], what) * np.array([1.0, 1.0, 1.0, 1 + 1e-9])
+                texts = np.array([float(value).hex().encode() for value in values])
+                scaling = {**together.claim.scaling, f"column_{what}": texts}
+                forged = replace(found, together=replace(together, claim=replace(together.claim, scaling=scaling)))
+                assert "in the certificate is not that of the data" in forged.verify(own).reason
+            short = {what: texts[:-1] for what, texts in together.claim.scaling.items()}
+            forged = replace(found, together=replace(together, claim=replace(together.claim, scaling=short)))
+            assert "malformed" in forged.verify(own).reason
+    assert apart

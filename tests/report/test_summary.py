@@ -155,7 +155,7 @@ def test_verify_tells_how_far_it_is(result: Result, monkeypatch: pytest.MonkeyPa
     def heard(*_: Any) -> Any:
         yield lambda done, total: told.append((done, total))
 
-    monkeypatch.setattr("mipfs.report.progress.progress", heard)
+    monkeypatch.setattr("mipfs.result.verification.progress", heard)
     report = mipfs.verify(result, DATA)
     assert report.accepted
     assert told[-1] == (report.n_leaves, report.n_leaves)

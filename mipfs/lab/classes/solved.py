@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mipfs.data.rules import RULES
 from mipfs.data.stacked import unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
+from mipfs.result.sidecar import hexadecimal
 from mipfs.run.finish import described_at, labels_of, packages, reading
 from mipfs.run.run import parameters
 from mipfs.selection.rows import Rows
@@ -25,6 +27,16 @@ def solve_shared(
 ) -> Result:
     """Solve `shared_problem`; `options` are those of `mipfs.solve`."""
     return drivers.solve(shared_problem(instances, **params), driver, **(options or {}))
+
+
+def stating_scaling(together: Result, instances: Sequence[Instance]) -> Result:
+    """The result of `solve_shared` as a document of the classes holds it: its certificate has the features' scaling.
+
+    Its own data is the stack, whose columns are scaled already, and which is of scale none.
+    """
+    if together.claim is None:
+        return together
+    return replace(together, claim=replace(together.claim, scaling=hexadecimal(instances[0])))
 
 
 def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> tuple[Result, ...]:

@@ -192,10 +192,12 @@ def own_bags(data: Instance) -> Bags:
 
 
 def user_values(data: Instance) -> Any:
-    """The matrix of an instance on the user's scale; a CSC matrix is divided only, which leaves it sparse."""
+    """The matrix of an instance on the user's scale, stored as the instance stores it."""
     X = data.block().values
     if data.scaling == "none":
         return X
+    if data.is_sparse and np.any(data.shift):  # of which some columns are shifted, and some are centred implicitly
+        return data.unscaled_of(np.arange(data.n_features))
     return X @ sparse.diags_array(data.scale) if data.is_sparse else X * data.scale + data.shift
 
 
