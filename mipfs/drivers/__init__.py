@@ -274,6 +274,9 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) 
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
+            others = [other for other in DRIVERS if name in get_driver(other).Options.__dataclass_fields__]
+            if others:
+                raise UsageError(f"driver {driver!r} has no option {name!r}, {', '.join(others)} have it; leave it out")
             hint = meant(name, [*known, "verbose", "callback", "observers"], f"it has {', '.join(known)}")
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given, **({"seed": seed} if "seed" in known else {}))

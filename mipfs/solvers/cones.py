@@ -348,7 +348,3 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a solver prints must not mix with the answer
     answers.write(pickle.dumps(_clarabel(*pickle.load(sys.stdin.buffer))))
     answers.close()
-
-
-if __name__ == "__main__":
-    main()
