@@ -405,7 +405,8 @@ def main(argv: list[str] | None = None) -> int:
         counts = Counter[str]()
         seeds = range(given.seed, given.seed + sizes[part])
         if given.case is not None:
-            seeds = range(given.case, given.case + ((part == "honest") == given.honest))
+            asked = ("honest" in part) == given.honest and ("whole" in part) == (given.documents + given.forged > 0)
+            seeds = range(given.case, given.case + asked)
         until = time.monotonic() + given.seconds
         for seed in seeds:
             wrong += judge(seed, counts)
