@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
-NEWEST = {"result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1, "card": 1}
+NEWEST = {
+    "result": 1, "certificate": 1, "sidecar": 2, "path": 1, "bench": 1, "compare": 1, "classes": 1, "card": 1,
+    "stability": 1,
+}  # fmt: skip
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "integer": (int,), "number": (int, float),
@@ -17,7 +20,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 ABOUT = {"$schema", "$id", "$defs", "title", "description"}
 KNOWN = ABOUT | {
     *("$ref", "type", "enum", "const", "anyOf", "required", "properties", "additionalProperties", "items"),
-    *("minItems", "maxItems", "minimum", "exclusiveMinimum", "exclusiveMaximum", "pattern"),
+    *("minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"),
 }
 
 
@@ -37,6 +40,11 @@ def is_of(value: Any, name: str) -> bool:
     return isinstance(value, TYPES[name]) and (name in ("boolean",) or not isinstance(value, bool))
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two values of JSON are equal: true is not 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
 def broken(value: Any, by: Any, root: Any = None, at: str = "") -> list[str]:
     """Where a value does not have the form of a schema, and why."""
     root = by if root is None else root
@@ -49,16 +57,16 @@ def broken(value: Any, by: Any, root: Any = None, at: str = "") -> list[str]:
     types = [by["type"]] if isinstance(by.get("type"), str) else by.get("type", [])
     if types and not any(is_of(value, name) for name in types):
         return [f"{at}: {value!r} is none of {types}"]
-    if "enum" in by and value not in by["enum"]:
+    if "enum" in by and not any(is_same(value, one) for one in by["enum"]):
         found.append(f"{at}: {value!r} is none of {by['enum']}")
-    if "const" in by and value != by["const"]:
+    if "const" in by and not is_same(value, by["const"]):
         found.append(f"{at}: {value!r} is not {by['const']!r}")
     if "anyOf" in by:
         tried = [broken(value, one, root, at) for one in by["anyOf"]]
         found += [] if not all(tried) else tried[-1]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low = value >= by.get("minimum", value) and ("exclusiveMinimum" not in by or value > by["exclusiveMinimum"])
-        high = "exclusiveMaximum" not in by or value < by["exclusiveMaximum"]
+        high = value <= by.get("maximum", value) and ("exclusiveMaximum" not in by or value < by["exclusiveMaximum"])
         found += [] if low and high else [f"{at}: {value!r} is out of range"]
     if isinstance(value, str) and "pattern" in by and not re.search(by["pattern"], value):
         found.append(f"{at}: {value!r} does not match {by['pattern']}")

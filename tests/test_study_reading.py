@@ -104,7 +104,7 @@ def studies_json(seed: int) -> str:
         ('{"schema": 2, "ladder": []}', "not a comparison of schema 1"),
         ('{"schema": 1, "points": []}', "it has no 'axis'"),
         ('{"schema": 1, "points": [], "axis": "M,C"}', "'axis' cannot be \"M,C\""),
-        ('{"schema": 1, "ladder": [1]}', "'ladder' cannot be 1"),
+        ('{"schema": 1, "params": {}, "incumbent": 1, "ladder": [1]}', "'ladder[0]' cannot be 1"),
     ],
 )
 def test_messages(tmp_path: Path, text: str, said: str) -> None:

@@ -243,3 +243,19 @@ def test_what_declares_needs_a_pool() -> None:
     for call in (partial(write, problem, "model.lp"), partial(mipfs.solve, problem)):
         with pytest.raises(UsageError, match="reduced-mkl needs a pool"):
             call()
+
+
+def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) -> None:
+    credit = str(INSTANCES / "credit.csv")
+    line = ["solve", "fsp-m", credit, "-p", "M=2", "--quiet"]
+    names = ("a.lp", "b.mps", "c.nl")
+    assert main([*line, *(text for name in names for text in ("--write", str(tmp_path / name)))]) == 0
+    for name in names:
+        alone = tmp_path / f"alone-{name}"
+        assert main([*line, "--write", str(alone)]) == 0
+        assert (tmp_path / name).read_bytes().splitlines()[2:] == alone.read_bytes().splitlines()[2:]
+    (tmp_path / "a.lp").unlink()
+    given = [text for name in ("a.lp", "b.txt") for text in ("--write", str(tmp_path / name))]
+    assert main([*line, *given]) == 2  # before anything is written
+    assert not (tmp_path / "a.lp").exists()
+    assert main([*line, *["--write", str(tmp_path / "a.lp")] * 2]) == 2

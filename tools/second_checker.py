@@ -3696,7 +3696,7 @@ def verdict_of(judge):
 
 
 def load(text):
-    """A JSON text without NaN, Infinity or a name that stands twice."""
+    """A JSON text without NaN, Infinity, a number beyond doubles or a name that stands twice."""
 
     def once(pairs):
         need(len({name for name, _ in pairs}) == len(pairs), "the JSON has a name twice")
@@ -3705,8 +3705,19 @@ def load(text):
     def never(word):
         raise Rejected(f"the JSON has {word}")
 
+    def doubles(kind):
+        def read(word):
+            need(
+                (kind is float or len(word) < 311) and math.isfinite(float(word)),
+                "the JSON has a number beyond doubles",
+            )
+            return kind(word)
+
+        return read
+
+    numbers = {"parse_int": doubles(int), "parse_float": doubles(float)}
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=never)
+        return json.loads(text, object_pairs_hook=once, parse_constant=never, **numbers)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"not JSON: {error}") from None
 

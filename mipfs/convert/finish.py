@@ -89,7 +89,7 @@ def finish(
     label = state["position"].get("label")
     manifest = Manifest(
         n, p, int(counts.sum()), float(state["largest"]), dtype, bool(dense), labels, label, digest.hexdigest(), about,
-        [[*one, state["most"][k]] for k, one in enumerate(ranges)], listed,
+        [(start, stop, state["most"][k]) for k, (start, stop) in enumerate(ranges)], listed,
     )  # fmt: skip
     stated = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(manifest)
     write_text(store / MANIFEST, json.dumps(stated, indent=1, ensure_ascii=False))

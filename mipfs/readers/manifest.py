@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import zlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from mipfs.errors import DataError
 from mipfs.plumbing import strict_json
+from mipfs.plumbing.declared import Excess, Within
+from mipfs.plumbing.typed_json import FieldError, FileName, Such, read
 from mipfs.readers.files import MANIFEST, MAX_FEATURES
 
 FORMAT = "mipfs column store"
@@ -46,22 +46,30 @@ def document(path: Path, what: str) -> Any:
         raise DataError(f"not {what}: {error}", AGAIN, path=path) from None
 
 
+def _are_two(labels: dict[str, Any]) -> bool:
+    return labels.keys() == {"negative", "positive"} and labels["negative"] != labels["positive"]
+
+
+_Size = Annotated[int, Within(0, 1 << 62)]
+_Place = Annotated[int, Within(0, MAX_FEATURES)]
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a store says of itself; fields as in manifest.json."""
 
-    n_samples: int
-    n_features: int
-    nnz: int
-    largest: float
-    dtype: str
+    n_samples: Annotated[int, Within(1, _MOST_SAMPLES)]
+    n_features: Annotated[int, Within(1, MAX_FEATURES)]
+    nnz: _Size
+    largest: Excess
+    dtype: Annotated[str, Such(lambda dtype: dtype in ("float32", "float64"))]
     dense: bool
-    labels: dict[str, Any]
+    labels: Annotated[dict[str, str | int | float], Such(_are_two)]
     label: str | None
     sha256: str
     source: dict[str, Any]
-    blocks: list[list[Any]]
-    files: dict[str, list[int]]
+    blocks: list[tuple[_Place, _Place, Excess]]
+    files: dict[FileName, tuple[_Size, _Size]]
 
     @classmethod
     def of(cls, path: Path) -> Manifest:
@@ -78,12 +86,10 @@ class Manifest:
             raise DataError(f"its format is not {FORMAT!r}", "give a folder that `mipfs convert` made", path=place)
         if stated.get("version") != VERSION:
             raise DataError(f"version {stated.get('version')!r}; this reads {VERSION}", AGAIN, path=place)
-        for name, holds in _KINDS.items():
-            if name not in stated:
-                raise DataError(f"not a complete manifest: it has no {name!r}", AGAIN, path=place)
-            if not holds(stated[name]):
-                raise DataError(f"{name!r} is not what a manifest has there", AGAIN, path=place)
-        found = cls(**{name: stated[name] for name in _KINDS})
+        try:
+            found: Manifest = read(stated, cls)
+        except FieldError as error:
+            raise DataError(f"not a complete manifest: {error}", AGAIN, path=place) from None
         if not found._holds_together():
             raise DataError("the manifest does not hold together", AGAIN, path=place)
         return found
@@ -101,49 +107,3 @@ class Manifest:
             if stop <= start or sizes.get(f"{k:05d}.statistics.npy", 0) < 4 * 8 * (stop - start):
                 return False
         return sizes.get("y.npy", 0) >= 8 * self.n_samples and self.nnz <= self.n_samples * self.n_features
-
-
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
-
-
-def _is_size(value: Any) -> bool:
-    return type(value) in (int, float) and value >= 0 and math.isfinite(value)
-
-
-def _is_label(value: Any) -> bool:
-    return type(value) in (str, int, float)
-
-
-def _are_labels(value: Any) -> bool:
-    if not isinstance(value, dict) or value.keys() != {"negative", "positive"}:
-        return False
-    return all(map(_is_label, value.values())) and value["negative"] != value["positive"]
-
-
-def _is_block(value: Any) -> bool:
-    if not isinstance(value, list) or len(value) != 3:
-        return False
-    return all(_is_whole(end, 0, MAX_FEATURES) for end in value[:2]) and _is_size(value[2])
-
-
-def _is_file(name: str, value: Any) -> bool:
-    plain = name == PurePath(name).name and name not in ("", "..") and "\0" not in name
-    return plain and isinstance(value, list) and len(value) == 2 and all(_is_whole(one, 0, 1 << 62) for one in value)
-
-
-_KINDS: Mapping[str, Callable[[Any], bool]] = {
-    "n_samples": lambda value: _is_whole(value, 1, _MOST_SAMPLES),
-    "n_features": lambda value: _is_whole(value, 1, MAX_FEATURES),
-    "nnz": lambda value: _is_whole(value, 0, 1 << 62),
-    "largest": _is_size,
-    "dtype": lambda value: value in ("float32", "float64"),
-    "dense": lambda value: isinstance(value, bool),
-    "labels": _are_labels,
-    "label": lambda value: value is None or isinstance(value, str),
-    "sha256": lambda value: isinstance(value, str),
-    "source": lambda value: isinstance(value, dict),
-    "blocks": lambda value: isinstance(value, list) and all(map(_is_block, value)),
-    "files": lambda value: isinstance(value, dict) and all(_is_file(name, one) for name, one in value.items()),
-}
-"""The fields of a manifest, and what each holds."""

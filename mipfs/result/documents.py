@@ -7,9 +7,8 @@ classes or a card than one result. Files hold values that others may have change
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +19,11 @@ from mipfs.check.paths import check_stated
 from mipfs.check.rounding import Rejected
 from mipfs.data.instance import nearest
 from mipfs.errors import DataError, UsageError
-from mipfs.plumbing import strict_json
-from mipfs.plumbing.json_fields import number, record, require, sequence
+from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
 from mipfs.report.numbers import first_of
 from mipfs.result import archive, result_json
+from mipfs.result.path_document import ClassesDocument, PathDocument
 from mipfs.result.result import SCHEMA, Result
 
 RESULT, PATH, LADDER, CLASSES, CARD = "result", "path", "ladder", "one-vs-rest", "scorecard"
@@ -37,7 +36,6 @@ MOST_NAMED = 12
 """Points that a message names."""
 NO_CLASSES = "give what `mipfs solve --json` wrote of data with more than two classes"
 NO_PATH = "give a file written by `mipfs path --json`"
-AXES = ("M", "C", "lambda", "rows", "C,M")
 
 Place = Mapping[str, float]
 """Where a point of a path is: axis to value."""
@@ -131,12 +129,14 @@ class SavedPath:
     places : tuple of mappings of axis to value
     chosen : mapping of "best", "one-se" and "least-error" to a place, None where folds chose nothing
     results : tuple of mappings, the JSON of the result of every point
+    document : mapping, a `PathDocument`
     """
 
     file: str
     places: tuple[Place, ...]
     chosen: Mapping[str, Place | None]
     results: tuple[Mapping[str, Any], ...]
+    document: Mapping[str, Any]
 
     @property
     def names(self) -> str:
@@ -191,7 +191,7 @@ def point_of(file: str, name: str) -> Result:
     return archive.with_certificate(result, k, content)
 
 
-def path_of(file: str, document: Mapping[str, Any]) -> SavedPath:
+def path_of(file: str | Path, document: Mapping[str, Any]) -> SavedPath:
     """The path in a file, of its JSON.
 
     Raises
@@ -201,18 +201,21 @@ def path_of(file: str, document: Mapping[str, Any]) -> SavedPath:
     """
     if not strict_json.is_schema(document.get("schema"), SCHEMA) or "points" not in document:
         raise DataError(f"not a path of schema {SCHEMA}", NO_PATH, path=file)
-    axes = _field(document, "axis", _axis, file).split(",")
-    _field(document, "certificate", lambda entry: entry is None or record()(entry), file, optional=True)
-    points = _field(document, "points", sequence(record(result=record(), **dict.fromkeys(axes, number))), file)
-    places = tuple({axis: point[axis] for axis in axes} for point in points)
-    values = {name: _chosen(document, name, axes, file) for name in CHOSEN.values()}
-    if document.get("rule", "least-error") == "least-error":
+    try:
+        found = typed_json.read(document, PathDocument)
+        axes = found["axis"].split(",")
+        places = [_place_in(point, axes, ("points", k)) for k, point in enumerate(found["points"])]
+        values = {name: _chosen(found, name, axes) for name in CHOSEN.values()}
+    except typed_json.FieldError as error:
+        raise DataError(f"not complete: {error}", NO_PATH, path=file) from None
+    if found.get("rule", "least-error") == "least-error":
         values["least_error"] = values["chosen"]
     for name, place in values.items():
         if place is not None and place not in places:
             raise DataError(f"not complete: {name!r} is none of its points", NO_PATH, path=file)
     chosen = {name: values[field] for name, field in CHOSEN.items()}
-    return SavedPath(file, places, chosen, tuple(point["result"] for point in points))
+    results = tuple(point["result"] for point in found["points"])
+    return SavedPath(str(file), tuple(places), chosen, results, found)
 
 
 def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | None]:
@@ -244,37 +247,22 @@ def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | Non
         return document, place, None
 
 
-def _chosen(document: Mapping[str, Any], name: str, axes: list[str], file: str) -> Place | None:
+def _place_in(entry: Mapping[str, Any], axes: list[str], inside: tuple[str | int, ...]) -> Place:
+    """The value of every axis."""
+    missing = [axis for axis in axes if axis not in entry]
+    if missing:
+        raise typed_json.FieldError(None, (*inside, missing[0]), is_missing=True)
+    return {axis: entry[axis] for axis in axes}
+
+
+def _chosen(document: Mapping[str, Any], name: str, axes: list[str]) -> Place | None:
     """The place that a field names: of several axes a table, of one its value."""
-
-    def place(value: Any) -> Place | None:
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            require(len(axes) == 1)
-            value = {axes[0]: value}
-        return {axis: number(value[axis]) for axis in axes}
-
-    found: Place | None = _field(document, name, place, file, optional=True)
-    return found
-
-
-def _field(
-    document: Mapping[str, Any], name: str, read: Callable[[Any], Any], file: str, optional: bool = False
-) -> Any:
-    if name not in document and not optional:
-        raise DataError(f"not complete: it has no {name!r}", NO_PATH, path=file)
-    try:
-        return read(document.get(name))
-    except (TypeError, KeyError):
-        said = json.dumps(document.get(name))
-    shown = said if len(said) <= 60 else f"{said[:60]}..."
-    raise DataError(f"not complete: {name!r} cannot be {shown}", NO_PATH, path=file)
-
-
-def _axis(value: Any) -> str:
-    require(value in AXES)
-    return str(value)
+    value = document.get(name)
+    if isinstance(value, dict):
+        return _place_in(value, axes, (name,))
+    if value is not None and len(axes) > 1:
+        raise typed_json.FieldError(value, (name,))
+    return None if value is None else {axes[0]: value}
 
 
 def _document(path: Path) -> Mapping[str, Any]:
@@ -369,8 +357,8 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
     path = Path(file)
     try:
         found = _classes(path, document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"not complete: {error!r}", NO_CLASSES, path=path) from None
+    except ValueError as error:
+        raise DataError(f"not complete: {error}", NO_CLASSES, path=path) from None
     try:
         content = pair.sidecar_of(path).read_bytes()
     except (OSError, ValueError):
@@ -380,18 +368,17 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
 
 
 def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
-    if not strict_json.is_schema(document["schema"], SCHEMA):
-        raise ValueError(f"schema {document['schema']!r}")
-    results = tuple(Result.from_json(json.dumps(one), path=path) for one in document["results"])
-    classes = tuple(document["classes"])
-    shared = document["together"]
-    if len(results) != len(classes) or len(classes) < 3 or len({str(label) for label in classes}) < len(classes):
+    stated = typed_json.read(document, ClassesDocument)
+    classes, shared = stated["classes"], stated["together"]
+    results = tuple(Result.from_json(json.dumps(one), path=path) for one in stated["results"])
+    names = [str(label) for label in classes]
+    if len(results) != len(classes) or len(set(names)) < len(names):
         raise ValueError("one result for each of three classes or more is needed")
-    if [str(one.labels["positive"]) for one in results] != [str(label) for label in classes]:
+    if [str(one.labels["positive"]) for one in results] != names:
         raise ValueError("the results are those of other classes")
     together = None if shared is None else Result.from_json(json.dumps(shared), path=path)
-    weights = {str(label): float(weight) for label, weight in (document.get("class_weight") or {}).items()}
-    if weights and not (weights.keys() == set(map(str, classes)) and all(0 < w < math.inf for w in weights.values())):
+    weights = stated.get("class_weight") or {}
+    if weights and weights.keys() != set(names):
         raise ValueError("class_weight is no positive number for every class")
-    settled = {**document, "bias": document["bias"] is True, "class_weight": weights}
+    settled = {**stated, "bias": stated.get("bias") is True, "class_weight": weights}
     return SavedClasses(str(path), settled, classes, results, together, weights)

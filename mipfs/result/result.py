@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 import math
 import warnings
@@ -18,6 +17,7 @@ from mipfs.data.rules import FIRST_RULES
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.declared import Within, declared
+from mipfs.plumbing.typed_json import plain
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import as_json
@@ -26,6 +26,8 @@ from mipfs.result.cut_data import HasCuts
 from mipfs.result.gap import relative_gap
 from mipfs.result.judged import Judged
 from mipfs.result.plotted import Plotted
+from mipfs.result.status import Status as Status
+from mipfs.result.status import StopReason as StopReason
 from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
@@ -42,46 +44,6 @@ Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
 """A limit on a size, infinite where there is none."""
 _IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar")
 """Fields that are not in the JSON."""
-
-
-class Status(enum.Enum):
-    """What we have."""
-
-    OPTIMAL = "OPTIMAL"
-    """An incumbent whose gap to an earned bound is at most the asked gap."""
-    FEASIBLE = "FEASIBLE"
-    """An incumbent, with a larger gap."""
-    RELAXED = "RELAXED"
-    """A solved relaxation: its value is a bound."""
-    INFEASIBLE = "INFEASIBLE"
-    """No selection satisfies the rows."""
-    NO_SOLUTION = "NO_SOLUTION"
-    """Nothing was found before the run stopped."""
-    NUMERICAL = "NUMERICAL"
-    """Numbers too large or ill-scaled for a trustworthy answer."""
-
-
-class StopReason(enum.Enum):
-    """Why we stopped."""
-
-    GAP_CLOSED = "GAP_CLOSED"
-    """The gap reached the asked one."""
-    TIME_LIMIT = "TIME_LIMIT"
-    """The time limit passed."""
-    MEMORY_LIMIT = "MEMORY_LIMIT"
-    """The memory limit was reached."""
-    ITERATION_LIMIT = "ITERATION_LIMIT"
-    """The driver's iterations were used up."""
-    INTERRUPTED = "INTERRUPTED"
-    """Ctrl-C, or a callback asked to stop."""
-    VALIDATION = "VALIDATION"
-    """The validation error did not improve for the asked number of iterations (Aytug 2015, section 3.4)."""
-    INFEASIBLE = "INFEASIBLE"
-    """The rows were shown to contradict each other."""
-    COMPLETED = "COMPLETED"
-    """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
-    NUMERICAL = "NUMERICAL"
-    """What is left of the gap cannot be told from rounding errors, or a solver failed."""
 
 
 @dataclass(frozen=True)
@@ -337,8 +299,6 @@ class Result(Judged, Plotted, HasCuts):
             "schema": SCHEMA,
             "gap": self.gap,
             **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY},
-            "status": self.status.name,
-            "stop_reason": self.stop_reason.name,
             "settings": None if self.settings is None else self.settings.stated(),
             "trace": [
                 {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
@@ -346,7 +306,7 @@ class Result(Judged, Plotted, HasCuts):
                 for r in self.trace
             ],
         }
-        return as_json(result_json.plain(document))
+        return as_json(plain(document))
 
     @classmethod
     @declared
@@ -366,13 +326,11 @@ class Result(Judged, Plotted, HasCuts):
             raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
         try:
             values = result_json.fields(document, SCHEMA)
-            values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
-        except KeyError as error:
-            raise DataError(f"not a complete result: {error} is not known", remedy, path=path) from None
         except ValueError as error:
             raise DataError(str(error), remedy, path=path) from None
         values["trace"] = Trace(
-            Record(r["seconds"], r["iteration"], r["objective"], r["bound"], upper=r["upper"]) for r in values["trace"]
+            Record(r["seconds"], r["iteration"], r["objective"], r["bound"], upper=r.get("upper", math.inf))
+            for r in values["trace"]
         )
         if values.get("settings") is None:  # none, or a record of another version, which is kept as it stands
             values.pop("settings", None)
@@ -406,7 +364,7 @@ class Result(Judged, Plotted, HasCuts):
             The file claims less than the run found.
         """
         from mipfs.proof import pair
-        from mipfs.result.sidecar import spooled
+        from mipfs.result.sidecar import Spooled, spooled
 
         path = Path(path)
         if output_file.is_stream(path):
@@ -414,8 +372,12 @@ class Result(Judged, Plotted, HasCuts):
             return
         beside = pair.sidecar_of(path)
         content, certificate = spooled(self, beside.name, 1e6 * certificate_limit, beside.parent)
-        claimed = self._claiming(certificate)
-        pair.save(path, f"{claimed.to_json()}\n".encode(), content)
+        try:
+            claimed = self._claiming(certificate)
+            pair.save(path, f"{claimed.to_json()}\n".encode(), content)
+        finally:
+            if isinstance(content, Spooled):
+                content.close()
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
         if claimed.bound < self.bound:

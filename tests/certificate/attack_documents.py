@@ -26,6 +26,8 @@ HISTORY = (
 )
 """Fields that prove nothing: a file that has one of another kind may be refused as no result."""
 
+STORED_OTHERWISE = "the certificate lacks the columns' centres"
+
 
 def second(path: Path, data: Path) -> tuple[str, Any]:
     """The word of the second checker, and why."""
@@ -62,6 +64,9 @@ def judged(
         counts[f"{found.kind}: second {other}"] += 1
         loose = word == "unusable" and other == "accepted" and any(f"'{name}' cannot be" in said for name in HISTORY)
         counts[f"{found.kind}: history of another kind, which only the first refuses"] += loose
+        stored = STORED_OTHERWISE in said
+        counts[f"{found.kind}: rules 1 of columns that were stored otherwise, which only the first refuses"] += stored
+        loose |= stored
         differ = other != "declined" and not loose and (other == "accepted") != (word == "accepted")
         if other == "fell over" or differ:
             counts[f"{found.kind}: DIFFER"] += 1

@@ -663,7 +663,9 @@ def card_totals(table: raw_tables.Table, card: Json) -> tuple[list[Json], float]
             if side.size:
                 inside = (found >= side[0]) & (found <= side[-1])
                 counts = {"samples": int(inside.sum()), "positives": int((inside & up).sum())}
-                rows.append({"from": float(side[0]), "to": float(side[-1]), **counts, "decision": card["labels"][decision]})
+                rows.append(
+                    {"from": float(side[0]), "to": float(side[-1]), **counts, "decision": card["labels"][decision]}
+                )
     return rows, float(np.mean((found > limit) != up))
 
 
@@ -686,7 +688,9 @@ def points(rng: Rng, found: Base, document: Json, _: Members) -> None:
     if rng.random() < 0.8:
         document["totals"], document["error"] = card_totals(table, document)
         ups, downs = table.y > 0, table.y < 0
-        total = sum(line["points"] * one for line, one in zip(document["card"], columns_of(table, document), strict=True))
+        total = sum(
+            line["points"] * one for line, one in zip(document["card"], columns_of(table, document), strict=True)
+        )
         total = np.round(total, 9)
         pairs = total[ups][:, None] - total[downs][None, :]
         document["roc_auc"] = float(np.mean((pairs > 0) + 0.5 * (pairs == 0)))

@@ -76,7 +76,7 @@ def test_any_other_schema_is_refused_by_the_checker_too(schema: object) -> None:
 
 def test_an_M_in_quotes_is_not_even_read(tmp_path: Path) -> None:
     result, data = joint("recall-at-k", k=3)
-    with pytest.raises(DataError, match="'params' cannot be"):
+    with pytest.raises(DataError, match=r"'params\.M' cannot be"):
         checked(result, data, tmp_path, edit=params(M="2"))
 
 

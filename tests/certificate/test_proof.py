@@ -236,7 +236,7 @@ def test_trimming_keeps_what_the_bound_needs() -> None:
 
 @pytest.mark.parametrize("room", [1, 2])
 def test_screening_tells_values_below_costs_that_swallow_them(room: int) -> None:
-    """A cost of 2^110 leaves no digit of a level of 2^48 in a float: exact values of all selections say what is fixed."""
+    """A cost of 2^110 leaves no digit of a level of 2^48 in a float: the exact values of all say what is fixed."""
     cost = np.array([-(2.0**110), -(2.0**47), 2.0**33, -(2.0**30), 2.0**44])
     p, constant, level = cost.size, 2.0**49, 2.0**48 + 2.0**46
     every = [s for s in itertools.product((0, 1), repeat=p) if sum(s) <= room]

@@ -18,8 +18,8 @@ import pytest
 
 import mipfs
 from mipfs.lab import baselines
+from mipfs.lab.studies import reading
 from mipfs.lab.studies.bench_report import bench_lead
-from mipfs.lab.studies.bench_shown import bench_of
 from tests.cli.outcome import Cli
 from tests.schemas import broken, schema
 
@@ -63,7 +63,7 @@ def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     assert document["params"]["seed"] == 4
     page = tmp_path / "page.html"
     assert cli("report", target, "-o", page).code == 0  # the page of --report, later
-    assert bench_lead(bench_of(target)) in html.unescape(page.read_text(encoding="utf-8"))
+    assert bench_lead(reading.load(target)) in html.unescape(page.read_text(encoding="utf-8"))
     assert "is a benchmark, which has no classifier" in cli("report", target, "--data", CREDIT, "-o", page).err
     assert [(row["method"], row["M"]) for row in document["rows"]] == [
         ("rfe", 2), ("rfe", 4), ("uniform", 2), ("uniform", 4), ("cd-svm", None),

@@ -135,10 +135,10 @@ def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp
         ("axis", "result", "'axis' cannot be \"result\""),
         ("axis", None, "'axis' cannot be null"),
         ("points", {}, "'points' cannot be {}"),
-        ("points", [{"M": 1}], "'points' cannot be"),
-        ("points", [{"M": "one", "result": {}}], "'points' cannot be"),
+        ("points", [{"M": 1}], "it has no 'points[0].bound'"),
+        ("points", [{"M": "one", "result": {}}], "'points[0].M' cannot be \"one\""),
         ("chosen", 9, "'chosen' is none of its points"),
-        ("chosen", {"C": 1}, "'chosen' cannot be"),
+        ("chosen", {"C": 1}, "it has no 'chosen.M'"),
         ("one_se", [1], "'one_se' cannot be [1]"),
         ("certificate", "p.cert.npz", "'certificate' cannot be"),
     ],
@@ -164,7 +164,7 @@ def test_a_point_without_a_result_is_named(cli: Cli, tmp_path: Path, path_docume
     for command in ("predict", "evaluate"):
         done = cli(command, f"{odd}#M=1", table)
         assert (done.code, done.err.count("\n")) == (2, 1)
-        assert "a point has no 'objective'" in done.err
+        assert "it has no 'points[0].bound'" in done.err
         assert "odd.json" in done.err
     assert cli("verify", f"{odd}#M=1", table).code == 2  # it stands alone, without certificates
 

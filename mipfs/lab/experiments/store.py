@@ -9,14 +9,14 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.experiments.study import Row, Unit
-from mipfs.plumbing import output_file, strict_json
+from mipfs.plumbing import output_file, strict_json, typed_json
 from mipfs.plumbing.about import machine, versions
+from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.report.visible import in_cell
-from mipfs.result import result_json
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "scikit-learn", "highspy")
 DIGITS = 10
@@ -53,8 +53,10 @@ class Store:
                 line = strict_json.parsed(text.decode("utf-8"))
             except ValueError:
                 continue  # torn by a kill
-            if not _is_line(line):
-                raise DataError("is no line of a study", "remove it", path=self.path, line=number)
+            try:
+                line = typed_json.read(line, LineEntry)
+            except typed_json.FieldError as error:
+                raise DataError(f"is no line of a study: {error}", "remove it", path=self.path, line=number) from None
             if line.get("study", self.study) != self.study:
                 remedy = "give each study a folder of its own"
                 raise DataError(f"is of the study {line['study']!r}", remedy, path=self.path, line=number)
@@ -80,12 +82,16 @@ class Store:
         return line
 
 
-def _is_line(line: Any) -> bool:
-    """Whether a line has the fields of one, each of its kind."""
-    kinds: dict[str, Any] = {"unit": str, "rows": list, "cpu_seconds": (int, float), "machine": dict, "versions": dict}
-    if not isinstance(line, dict) or not all(isinstance(line.get(name), kind) for name, kind in kinds.items()):
-        return False
-    return all(isinstance(row, dict) for row in line["rows"])
+class LineEntry(TypedDict):
+    """A line: a unit and its rows, and how and when they were measured."""
+
+    study: NotRequired[str]
+    unit: str
+    rows: list[dict[str, Any]]
+    cpu_seconds: float
+    versions: dict[str, Any]
+    machine: dict[str, Any]
+    date: NotRequired[str]
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -106,4 +112,4 @@ def _cell(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """JSON's own types: numbers of `DIGITS` digits, null for what is not finite."""
-    return json.loads(json.dumps(result_json.plain(value)), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
+    return json.loads(json.dumps(plain_json(value)), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))

@@ -7,19 +7,72 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from mipfs.errors import DataError
 from mipfs.lab.scorecard.card import VERSION, Scorecard
 from mipfs.lab.scorecard.columns import Column
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing import typed_json
+from mipfs.plumbing.declared import Count, Excess, Positive, Share, Within, declared
+from mipfs.plumbing.typed_json import JUDGED, Null, Sha256, Such, Whole, Written
 from mipfs.result import saved_card
-from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.result import Result
+from mipfs.result.result_document import LabelsEntry, ResultDocument
 from mipfs.result.saved_card import REMEDY
+from mipfs.result.status import Status, StopReason
 
-KINDS = ("two values", "scaled", "threshold")
+LATER = "read it by a later version of mipfs"
+
+
+class PointsEntry(TypedDict):
+    """A column and its points."""
+
+    feature: str
+    kind: Literal["two values", "scaled", "threshold"]
+    origin: float
+    unit: Annotated[float, Such(lambda unit: unit != 0.0), Written(Positive)]
+    threshold: float | None
+    points: int
+
+
+Points = Annotated[PointsEntry, Such(lambda one: (one["kind"] == "threshold") == (one["threshold"] is not None))]
+TotalsEntry = TypedDict(
+    "TotalsEntry",
+    {"from": float, "to": float, "samples": Count, "positives": Whole, "decision": str | int | float},
+)
+"""A range of totals: its ends, how many samples it has and how many are positive, and what is decided."""
+Totals = Annotated[TotalsEntry, Such(lambda row: row["positives"] <= row["samples"])]
+
+
+class CardDocument(TypedDict):
+    """What mipfs scorecard --json writes."""
+
+    schema: Literal[1]
+    kind: Literal["scorecard"]
+    version: NotRequired[Literal[2]]
+    status: Annotated[Status, Written(Literal["OPTIMAL", "FEASIBLE"])]
+    stop_reason: StopReason
+    objective: float
+    bound: float
+    gap: Annotated[Excess, JUDGED]
+    unrounded: Annotated[float, Null(math.inf)]
+    asked: Annotated[float, Written(Share)]
+    most_points: Annotated[int, Written(Count)]
+    bins: NotRequired[Annotated[int, Written(Whole)]]
+    scale: Positive
+    intercept: float
+    card: Annotated[tuple[Points, ...], Within(1)]
+    totals: Annotated[list[Totals], Written(Annotated[list[Totals], Within(1)])]
+    error: Annotated[float, Written(Excess)]
+    roc_auc: float | None
+    labels: Annotated[LabelsEntry, JUDGED]
+    result: Annotated[ResultDocument, JUDGED]
+    data_sha256: Annotated[Sha256, JUDGED]
+    nodes: Annotated[int, Written(Whole)]
+    seconds: Annotated[float, Written(Excess)]
+    sha256: NotRequired[Annotated[Sha256, JUDGED]]
 
 
 @declared
@@ -48,12 +101,14 @@ def read_scorecard(path: str | Path) -> Scorecard:
     path = Path(path)
     document, result = saved_card.load(path)
     saved_card.check_unchanged(document, path)
+    if document.get("version", VERSION) != VERSION:
+        raise DataError(f"rule {document['version']} of scoring is unknown", LATER, path=path)
     try:
-        card = _card(document, result, path)
+        card = _card(typed_json.read(document, CardDocument), result)
         if card.version > 1:
             _check_whole(document, card)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"not a complete scorecard: {error!r}", REMEDY, path=path) from None
+    except ValueError as error:
+        raise DataError(f"not a complete scorecard: {error}", REMEDY, path=path) from None
     return card
 
 
@@ -65,70 +120,33 @@ def _check_whole(document: Mapping[str, Any], card: Scorecard) -> None:
             raise ValueError(f"{name!r} is not what the rest of it says")
 
 
-def _card(document: Mapping[str, Any], result: Result, path: Path) -> Scorecard:
-    version = _whole(document.get("version", 1))
-    if version != VERSION and "version" in document:
-        raise DataError(f"rule {version} of scoring is unknown", "read it by a later version of mipfs", path=path)
-    columns = tuple(_column(one, result) for one in document["card"])
-    numbers = {name: _number(document[name]) for name in ("scale", "intercept", "objective", "seconds")}
-    if not columns or numbers["scale"] <= 0.0 or not math.isfinite(numbers["intercept"] / numbers["scale"]):
-        raise ValueError("no columns, or no threshold")
+def _card(found: Any, result: Result) -> Scorecard:
+    """The card of a `CardDocument`; `center` and `size` of a column are of the objective, and not needed to score."""
+    strangers = [one["feature"] for one in found["card"] if one["feature"] not in result.weights]
+    if strangers:
+        raise ValueError(f"{strangers[0]!r} is no feature of the result")
+    if not math.isfinite(found["intercept"] / found["scale"]):
+        raise ValueError("no threshold")
+    version = found.get("version", 1)
+    if version > 1 and "bins" not in found:
+        raise ValueError("it has no 'bins'")
+    same = ("most_points", "bound", "unrounded", "status", "stop_reason", "asked", "nodes", "seconds")
+    numbers = {name: float(found[name]) for name in ("scale", "intercept", "objective")}
+    area = math.nan if found["roc_auc"] is None else found["roc_auc"]
     return Scorecard(
         result=result,
-        columns=columns,
-        points=tuple(_whole(one["points"]) for one in document["card"]),
-        most_points=_whole(document["most_points"]),
-        bound=_number(document["bound"]),
-        unrounded=math.inf if document["unrounded"] is None else _number(document["unrounded"]),
-        status=Status[document["status"]],
-        stop_reason=StopReason[document["stop_reason"]],
-        asked=_number(document["asked"]),
-        nodes=_whole(document["nodes"]),
+        columns=tuple(
+            Column(one["feature"], one["kind"], float(one["origin"]), float(one["unit"]), one["threshold"], 0.0, 1.0)
+            for one in found["card"]
+        ),
+        points=tuple(one["points"] for one in found["card"]),
         truth=np.zeros(0),
         totals_in_training=np.zeros(0),
-        stated={"totals": [_total(row) for row in document["totals"]], **_shares(document)},
+        stated={"totals": found["totals"], "error": found["error"], "roc_auc": area},
         version=version,
-        bins=_whole(document["bins"]) if version > 1 else 0,
-        **numbers,
+        bins=found["bins"] if version > 1 else 0,
+        **{name: found[name] for name in same} | numbers,
     )
-
-
-def _shares(document: Mapping[str, Any]) -> dict[str, float]:
-    area = document["roc_auc"]
-    return {"error": _number(document["error"]), "roc_auc": math.nan if area is None else _number(area)}
-
-
-def _total(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A range of totals: its ends, how many samples it has and how many are positive, and what is decided."""
-    samples, positives = _whole(row["samples"]), _whole(row["positives"])
-    if not 0 <= positives <= samples or samples == 0 or not isinstance(row["decision"], (str, int, float)):
-        raise ValueError(f"{dict(row)!r} is no range of totals")
-    return {**row, "from": _number(row["from"]), "to": _number(row["to"])}
-
-
-def _column(one: Mapping[str, Any], result: Result) -> Column:
-    """A column as its entry says; `center` and `size` are of the objective, and not needed to score."""
-    threshold = None if one["threshold"] is None else _number(one["threshold"])
-    if one["kind"] not in KINDS or (one["kind"] == "threshold") != (threshold is not None):
-        raise ValueError(f"a column of the kind {one['kind']!r}")
-    if one["feature"] not in result.weights:
-        raise ValueError(f"{one['feature']!r} is no feature of the result")
-    unit = _number(one["unit"])
-    if unit == 0.0:
-        raise ValueError("a column whose unit is 0")
-    return Column(one["feature"], one["kind"], _number(one["origin"]), unit, threshold, 0.0, 1.0)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is no whole number")
-    return value
 
 
 def stated_result(result: Result) -> dict[str, Any]:

@@ -4,18 +4,99 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
+from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.bench_methods import get_method
+from mipfs.lab.studies.bench_rows import rows_of
 from mipfs.lab.studies.bench_setting import Setting
 from mipfs.lab.studies.bench_unit import DONE, Record
-from mipfs.plumbing import strict_json
-from mipfs.plumbing.json_fields import Reader, divisor, flag, number, or_null, record, require, sequence, text, whole
+from mipfs.plumbing import strict_json, typed_json
+from mipfs.plumbing.typed_json import FieldError, Numbers, Sizes, Whole
 
 SCHEMA = 1
 KIND = "bench"
 REMEDY = "give what `mipfs bench -o FILE` wrote"
+
+
+class UnitEntry(TypedDict):
+    """What became of a unit."""
+
+    method: str
+    M: Whole | None
+    fold: Whole
+    status: str
+    message: str
+
+
+class FailedEntry(UnitEntry):
+    """What a unit has that is not done."""
+
+    seconds: NotRequired[float]
+
+
+class DoneEntry(UnitEntry):
+    """What a unit that is done has beside that; `selected` are positions."""
+
+    value: float
+    n_features: Whole
+    selected: list[Whole] | None
+    C: float
+    seconds: float
+    cpu_seconds: NotRequired[float | None]
+    choice_seconds: float
+    memory_bytes: float | None
+    proof: str | None
+    gap: float | None
+    stopped: str | None
+
+
+class BenchRowEntry(TypedDict):
+    """A line of the table, which follows from the records; but for the names of the features in it."""
+
+    method: NotRequired[str]
+    M: NotRequired[Whole | None]
+    folds: NotRequired[Whole]
+    done: NotRequired[Whole]
+    value: NotRequired[float | None]
+    deviation: NotRequired[float | None]
+    standard_error: NotRequired[float | None]
+    values: NotRequired[list[float | None]]
+    n_features: NotRequired[float | None]
+    sparsity: NotRequired[float | None]
+    C: NotRequired[list[float | None]]
+    seconds: NotRequired[float | None]
+    choice_seconds: NotRequired[float | None]
+    memory_bytes: NotRequired[float | None]
+    stability: NotRequired[dict[str, float | None] | None]
+    shares: Numbers
+    proofs: NotRequired[Sizes]
+    notes: NotRequired[dict[str, Any]]
+
+
+class BenchDocument(TypedDict):
+    """What mipfs bench --json writes."""
+
+    schema: Literal[1]
+    kind: Literal["bench"]
+    complete: bool
+    params: Setting
+    n_features: Whole
+    rows: list[BenchRowEntry]
+    records: tuple[FailedEntry | DoneEntry, ...]
+
+
+class Remembered(Numbered):
+    """The names of the features that were chosen in any fold, which the JSON has; the others are numbered."""
+
+    def __init__(self, count: int, known: Mapping[int, str]) -> None:
+        super().__init__(count)
+        self._known = dict(known)
+
+    def made(self, j: int) -> str:
+        """Name j."""
+        return self._known.get(j) or super().made(j)
 
 
 def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record, ...], bool]:
@@ -31,83 +112,52 @@ def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record,
     DataError
         No such file, or no benchmark.
     """
+    found = _read(path, p)
+    return found["params"], found["records"], found["complete"]
+
+
+def named(path: str | Path) -> tuple[Setting, Remembered, tuple[Record, ...], bool]:
+    """What `load` says of a benchmark, and the names of its features.
+
+    Raises
+    ------
+    DataError
+        No such file, or no benchmark.
+    """
+    found = _read(path, None)
+    setting, records, p = found["params"], found["records"], found["n_features"]
+    try:  # the names of a line stand in the order of their positions
+        pairs = zip(rows_of(setting, records, p), found["rows"], strict=True)
+        known = {j: name for row, said in pairs for (j, _), name in zip(row.shares, said["shares"], strict=True)}
+    except ValueError as error:
+        raise DataError(f"is no benchmark ({error})", REMEDY, path=path) from None
+    return setting, Remembered(p, known), records, found["complete"]
+
+
+def _read(path: str | Path, p: int | None) -> Any:
     try:
         document = strict_json.parsed(Path(path).read_text(encoding="utf-8"))
-        named = isinstance(document, dict) and document.get("kind") == KIND
-        if not named or not strict_json.is_schema(document.get("schema"), SCHEMA):
+        if not isinstance(document, dict) or document.get("kind") != KIND:
             raise ValueError("another kind of document")
-        records = _read("records", sequence(record()), document)
-        p = _read("n_features", whole, document) if p is None else p
-        for one in records:
-            _check_record(one, p)
-        return _setting(_read("params", record(), document)), records, document["complete"] is True
+        found = typed_json.read(document, BenchDocument)
+        for k, one in enumerate(found["records"]):
+            _check_record(one, found["n_features"] if p is None else p, k)
+        for name in found["params"].methods:
+            get_method(name)
+        return found
     except OSError as error:
         raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
-    except (ValueError, KeyError, TypeError, UsageError) as error:
+    except (ValueError, UsageError) as error:
         raise DataError(f"is no benchmark ({error})", REMEDY, path=path) from None
 
 
-def _setting(document: Any) -> Setting:
-    """The setting of a document, each field of its kind."""
-    for name, read in _SETTING.items():
-        if name in document:
-            _read(name, read, document)
-    for name in document["methods"]:
-        get_method(name)
-    return Setting.from_document(document)
-
-
-def _check_record(one: Mapping[str, Any], p: int) -> None:
-    """Refuse a record that lacks a field, or has one of another kind."""
-    for name, read in {**_UNIT, **(_DONE if one.get("status") == DONE else {})}.items():
-        _read(name, read, one)
-    if one.get("selected") is not None:
-        chosen = _read("selected", sequence(whole), one)
-        if max(chosen, default=-1) >= p or len(set(chosen)) < len(chosen):
-            raise ValueError("'selected' is not what a benchmark has there")
-
-
-def _read(name: str, read: Reader, document: Mapping[str, Any]) -> Any:
-    """A field of a document."""
+def _check_record(one: Mapping[str, Any], p: int, k: int) -> None:
+    """Refuse a record that is done and lacks a field, or selects what is no feature of the data."""
+    if one["status"] != DONE:
+        return
     try:
-        return read(document[name])
-    except (KeyError, TypeError):
-        raise ValueError(f"{name!r} is not what a benchmark has there") from None
-
-
-def _above(least: int) -> Reader:
-    """A whole number above another one."""
-
-    def of(value: Any) -> int:
-        require(whole(value) > least)
-        return int(value)
-
-    return of
-
-
-def _weights(value: Any) -> Any:
-    """Class weights as a setting has them: a word, or pairs of a label and a number."""
-    return value if value is None or isinstance(value, str) else sequence(_pair)(value)
-
-
-def _pair(value: Any) -> tuple[str, float]:
-    require(isinstance(value, list) and len(value) == 2)
-    return text(value[0]), number(value[1])
-
-
-_SETTING: Mapping[str, Reader] = {
-    "methods": sequence(text), "M": sequence(whole), "C": sequence(divisor), "folds": _above(1), "inner": _above(1),
-    "repeats": _above(0), "measure": text, "beta": or_null(number), "k": or_null(whole), "bias": flag, "seed": whole,
-    "time_limit": or_null(number), "source": text, "data_sha256": text, "scaling": text, "ideal": sequence(text),
-    "class_weight": _weights,
-}  # fmt: skip
-"""The fields of a setting, and what each holds."""
-_UNIT: Mapping[str, Reader] = {
-    "method": text, "M": or_null(whole), "fold": whole, "status": text, "message": text,
-}  # fmt: skip
-_DONE: Mapping[str, Reader] = {
-    "value": number, "n_features": whole, "selected": or_null(sequence(whole)), "C": number, "seconds": number,
-    "choice_seconds": number, "memory_bytes": or_null(number), "proof": or_null(text), "gap": or_null(number),
-    "stopped": or_null(text),
-}  # fmt: skip
-"""The fields of every record, and of one that is done."""
+        chosen = typed_json.read(one, DoneEntry)["selected"] or []
+    except FieldError as error:
+        raise error.inside(k).inside("records") from None
+    if max(chosen, default=-1) >= p or len(set(chosen)) < len(chosen):
+        raise FieldError(chosen, ("records", k, "selected"))

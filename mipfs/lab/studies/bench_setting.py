@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from mipfs.lab.baselines.linear import check_size, check_weight
 from mipfs.lab.studies.bench_methods import ACCURACY, get_method
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.measures import MEASURES, get_measure, value
-from mipfs.plumbing.declared import Count, Declared, Seed, Within
+from mipfs.plumbing.declared import Count, Declared, Natural, Positive, Seed, Within
 
 C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
 SMALLER_IS_BETTER = ("error",)
@@ -56,13 +56,13 @@ class Setting(Declared):
     """
 
     methods: tuple[str, ...]
-    M: tuple[int, ...]
-    C: tuple[float, ...] = C_DEFAULT
+    M: tuple[Natural, ...]
+    C: tuple[Positive, ...] = C_DEFAULT
     folds: int = 10
     inner: int = 3
     measure: str = ACCURACY
     beta: float | None = None
-    k: int | None = None
+    k: Natural | None = None
     bias: bool = True
     seed: Seed = 0
     time_limit: Annotated[float, Within(above=0, of="seconds")] | None = 60.0
@@ -71,7 +71,7 @@ class Setting(Declared):
     scaling: str = "none"
     repeats: Count = 1
     ideal: tuple[str, ...] = ()
-    class_weight: tuple[Any, ...] | str | None = None
+    class_weight: tuple[tuple[str, float], ...] | str | None = None
 
     @classmethod
     def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
@@ -186,13 +186,6 @@ class Setting(Declared):
         """The fields as JSON."""
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Setting:
-        """The setting of a document."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        known = {name: one for name, one in document.items() if name in names}
-        return cls(**{name: _tuples(one) for name, one in known.items()})
-
 
 def compared(data: Instance) -> Instance:
     """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
@@ -210,10 +203,6 @@ def _settled(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str 
     if found is None:
         return None if own is None else ()
     return BALANCED if isinstance(found, str) else tuple(sorted((str(label), float(w)) for label, w in found.items()))
-
-
-def _tuples(found: Any) -> Any:
-    return tuple(map(_tuples, found)) if isinstance(found, list) else found
 
 
 def _plain(found: Any) -> Any:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.studies.ladder_report import ladder_blocks
 from mipfs.plumbing.declared import Seconds, declared
 from mipfs.plumbing.signals import heard
+from mipfs.plumbing.typed_json import Such, Texts, Whole
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
@@ -35,6 +36,7 @@ from mipfs.report.numbers import number
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
+from mipfs.result.result_document import Bound, Objective
 from mipfs.run.run import Observer, Run, parameters
 from mipfs.widened import widened
 
@@ -84,11 +86,23 @@ class Rung:
 
     name: str
     is_bound: bool
-    value: float
-    gap: float
+    value: Bound
+    gap: Objective
     seconds: float
-    size: Mapping[str, int] | None
+    size: Annotated[Mapping[str, Whole], Such(lambda size: size.keys() >= {"constraints", "variables"})] | None
     status: str
+
+
+class ComparisonDocument(TypedDict):
+    """What mipfs compare --json writes."""
+
+    schema: Literal[1]
+    command: NotRequired[str | None]
+    params: dict[str, Any]
+    incumbent: Objective
+    selected: NotRequired[Texts]
+    conflict: NotRequired[Texts]
+    ladder: tuple[Rung, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,16 @@ import base64
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from mipfs.errors import CheckpointWarning, DataError, UsageError
-from mipfs.plumbing import output_file, strict_json
+from mipfs.plumbing import output_file, strict_json, typed_json
 from mipfs.plumbing.digest import digest
+from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.problem import Problem
-from mipfs.result import result_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.sidecar import packed
 from mipfs.result.state import Began, stamp_of
@@ -241,16 +241,32 @@ def _known(holds: bool, path: Path) -> None:
         raise DataError("is no store of a path", REMEDY, path=path)
 
 
+class AboutEntry(TypedDict):
+    """What a point says beside its result."""
+
+    seconds: float
+    cuts_carried: float
+    cuts: float
+    start: list[str]
+
+
+class SolveEntry(TypedDict):
+    """The line of a solve; its result is read when it is asked for."""
+
+    problem: str
+    cold: bool
+    options: dict[str, Any]
+    about: AboutEntry
+    result: dict[str, Any]
+    certificate: str | None
+
+
 def _is_solve(line: Mapping[str, Any]) -> bool:
-    kinds: dict[str, Callable[[Any], bool]] = {
-        "problem": lambda value: isinstance(value, str),
-        "cold": lambda value: isinstance(value, bool),
-        "options": lambda value: isinstance(value, dict),
-        "about": lambda value: isinstance(value, dict) and value.keys() >= {"seconds", "cuts_carried", "cuts", "start"},
-        "result": lambda value: isinstance(value, dict),
-        "certificate": lambda value: value is None or isinstance(value, str),
-    }
-    return all(name in line and holds(line[name]) for name, holds in kinds.items())
+    try:
+        typed_json.read(line, SolveEntry)
+    except typed_json.FieldError:
+        return False
+    return True
 
 
 def _without(base: Problem, axes: Collection[str]) -> Problem:
@@ -266,7 +282,7 @@ def _unlimited(options: Mapping[str, Any]) -> dict[str, Any]:
 def _said(value: Any) -> Any:
     """An option as JSON has it: data by its digest, other objects by their type."""
     if value is None or isinstance(value, (bool, int, float, str)):
-        return result_json.plain(value)
+        return plain_json(value)
     if isinstance(value, (list, tuple, Mapping)):
-        return json.loads(json.dumps(result_json.plain(value), default=lambda one: type(one).__qualname__))
+        return json.loads(json.dumps(plain_json(value), default=lambda one: type(one).__qualname__))
     return getattr(value, "sha256", type(value).__qualname__)

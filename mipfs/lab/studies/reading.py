@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from mipfs.errors import DataError
 from mipfs.lab.classes.one_vs_rest import OneVsRest, classes_or_none
 from mipfs.lab.scorecard import Scorecard, read_scorecard
+from mipfs.lab.studies import bench_reading
 from mipfs.lab.studies.bench import Bench
-from mipfs.lab.studies.bench_shown import bench_of, is_bench
-from mipfs.lab.studies.ladder import Comparison, Rung
+from mipfs.lab.studies.ladder import Comparison, ComparisonDocument
 from mipfs.lab.studies.point_files import certified
-from mipfs.lab.studies.solution_path import Point, SolutionPath
-from mipfs.plumbing import strict_json
+from mipfs.lab.studies.solution_path import Point, SolutionPath, Value
+from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
 from mipfs.result import documents
-from mipfs.result.documents import AXES, CARD, held
+from mipfs.result.documents import CARD, held
 from mipfs.result.result import SCHEMA, Result
 
 Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard
@@ -69,12 +68,13 @@ def _study(path: Path) -> Study:
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", REMEDY, path=path, line=line) from None
-    if is_bench(document):
-        return bench_of(path)
+    if isinstance(document, dict) and document.get("kind") == bench_reading.KIND:
+        setting, names, records, complete = bench_reading.named(path)
+        return Bench(setting, names, records, not complete)
     if isinstance(document, dict) and "ladder" in document:
-        return _read(comparison_of, document, path)
+        return comparison_of(path, document)
     if isinstance(document, dict) and "points" in document:
-        found = _read(path_of, document, path)
+        found = path_of(path, document)
         documents.require_consistent(path, document)
         return found
     if isinstance(document, dict) and {"draws", "sets", "features"} <= document.keys():
@@ -90,154 +90,66 @@ def loaded(path: str | Path, kind: type[Kind]) -> Kind:
     return found
 
 
-def _read(read: Callable[[Mapping[str, Any]], Study], document: Mapping[str, Any], path: Path) -> Study:
-    try:
-        return read(document)
-    except DataError as error:  # of the result of a point
-        raise DataError(error.message, REMEDY, path=path) from None
-    except ValueError as error:
-        raise DataError(str(error), REMEDY, path=path) from None
-
-
-def comparison_of(document: Mapping[str, Any]) -> Comparison:
-    """A ladder from its `document`.
+def comparison_of(path: Path, document: Mapping[str, Any]) -> Comparison:
+    """The ladder in a file, of its JSON.
 
     Raises
     ------
-    ValueError
+    DataError
         A field is missing or of the wrong kind.
     """
-    _schema(document, "comparison")
-    rungs = []
-    for line in _list(document, "ladder"):
-        size = _get(line, "size", (dict, type(None)))
-        if size is not None:
-            size = {name: int(_number(size, name)) for name in size}
-            _known(size.keys() >= {"constraints", "variables"}, "size", size)
-        rungs.append(
-            Rung(
-                _get(line, "name", (str,)),
-                _get(line, "is_bound", (bool,)),
-                _number(line, "value", -math.inf),
-                _number(line, "gap", math.inf),
-                _number(line, "seconds"),
-                size,
-                _get(line, "status", (str,)),
-            )
-        )
-    return Comparison(
-        _get(document, "params", (dict,)),
-        _number(document, "incumbent", math.inf),
-        _names(document, "selected") if "selected" in document else (),
-        tuple(rungs),
-        _names(document, "conflict") if "conflict" in document else (),
-        _command(document),
-    )
-
-
-def path_of(document: Mapping[str, Any]) -> SolutionPath:
-    """A path from its `document`; the cold solves, of which it has the seconds alone, are left out.
-
-    Raises
-    ------
-    ValueError
-        A field is missing or of the wrong kind.
-    """
-    _schema(document, "path")
-    axis = _get(document, "axis", (str,))
-    _known(axis in AXES, "axis", axis)
-    axes = axis.split(",")
-    rule = document.get("rule", "least-error")
-    points = tuple(_point(line, axes) for line in _list(document, "points"))
-    places = {point.value for point in points}
-    chosen, least, one_se = (_value(document, name, axes, places) for name in ("chosen", "least_error", "one_se"))
-    folds = _get(document, "folds", (int, type(None)))
-    return SolutionPath(
-        axis,
-        _get(document, "params", (dict,)),
-        _get(document, "driver", (str,)),
-        points,
-        _get(document, "interrupted", (bool,)),
-        folds,
-        _get(document, "seed", (int,)),
-        chosen,
-        chosen if rule == "least-error" else least,
-        one_se,
-        "one-se" if rule == "one-se" else "least-error",
-        _command(document),
-        _get(document, "certificate", (dict,)) if document.get("certificate") is not None else None,
-    )
-
-
-def _point(line: Mapping[str, Any], axes: list[str]) -> Point:
-    result = Result.from_json(json.dumps(_get(line, "result", (dict,))))
-    return Point(
-        {axis: _number(line, axis) for axis in axes},
-        result,
-        _number(line, "bound", -math.inf),
-        _number(result.params, "gap"),
-        _number(line, "seconds"),
-        int(_number(line, "cuts_carried")),
-        int(_number(line, "cuts")),
-        _names(line, "start"),
-        _get(line, "added", (str,)) if "added" in line else "",
-        errors=tuple(_number({"errors": one}, "errors") for one in _list(line, "errors", (int, float))),
-        fold_classifiers=tuple(map(_classifier, _list(line, "fold_classifiers") if "fold_classifiers" in line else ())),
-    )
-
-
-def _classifier(stated: Any) -> dict[str, Any]:
-    """A classifier of a fold."""
-    weights = _get(stated, "weights", (dict,))
-    return {"weights": {name: _number(weights, name) for name in weights}, "intercept": _number(stated, "intercept")}
-
-
-def _value(document: Mapping[str, Any], name: str, axes: list[str], places: set[Any]) -> Any:
-    """The value of a point that is named in the document, such as the chosen one."""
-    given = document.get(name)
-    if given is None:
-        return None
-    value = tuple(_number(given, axis) for axis in axes) if isinstance(given, dict) else given
-    _known(not isinstance(value, (list, dict)) and value in places, name, given)
-    return value
-
-
-def _schema(document: Mapping[str, Any], what: str) -> None:
     if not strict_json.is_schema(document.get("schema"), SCHEMA):
-        raise ValueError(f"not a {what} of schema {SCHEMA}")
+        raise DataError(f"not a comparison of schema {SCHEMA}", REMEDY, path=path)
+    try:
+        found = typed_json.read(document, ComparisonDocument)
+    except typed_json.FieldError as error:
+        raise DataError(f"not complete: {error}", REMEDY, path=path) from None
+    lists = found.get("selected", ()), found["ladder"], found.get("conflict", ())
+    return Comparison(found["params"], found["incumbent"], *lists, found.get("command"))
 
 
-def _get(line: Any, name: str, kinds: tuple[type, ...]) -> Any:
-    if not isinstance(line, dict) or name not in line:
-        raise ValueError(f"not complete: it has no {name!r}")
-    value = line[name]
-    _known(isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)), name, value)
-    return value
+def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
+    """The path in a file, of its JSON; the cold solves, of which it has the seconds alone, are left out.
+
+    Raises
+    ------
+    DataError
+        A field is missing or of the wrong kind.
+    """
+    saved = documents.path_of(path, document)
+    found = saved.document
+    points = tuple(_point(line, place, path) for line, place in zip(found["points"], saved.places, strict=True))
+    return SolutionPath(
+        found["axis"],
+        found["params"],
+        found["driver"],
+        points,
+        found["interrupted"],
+        found["folds"],
+        found["seed"],
+        _value(saved.chosen["best"]),
+        _value(saved.chosen["least-error"]),
+        _value(saved.chosen["one-se"]),
+        "one-se" if found.get("rule") == "one-se" else "least-error",
+        found.get("command"),
+        found.get("certificate"),
+    )
 
 
-def _number(line: Any, name: str, unearned: float | None = None) -> Any:
-    """A number; `unearned` where null stands and may stand."""
-    value = _get(line, name, (int, float, type(None)))
-    _known(value is not None or unearned is not None, name, value)
-    return unearned if value is None else value
+def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> Point:
+    result = Result.from_json(json.dumps(line["result"]), path=path)
+    carried = line["cuts_carried"], line["cuts"], line["start"], line.get("added", "")
+    classifiers = line.get("fold_classifiers", ())
+    gap = result.params.get("gap")
+    if gap is None:
+        raise DataError("not complete: the result of a point has no 'params.gap'", REMEDY, path=path)
+    return Point(
+        place, result, line["bound"], gap, line["seconds"], *carried,
+        errors=line["errors"], fold_classifiers=classifiers,
+    )  # fmt: skip
 
 
-def _list(line: Any, name: str, kinds: tuple[type, ...] = (dict,)) -> list[Any]:
-    values = _get(line, name, (list,))
-    for value in values:
-        _known(isinstance(value, kinds) and not isinstance(value, bool), name, value)
-    return list(values)
-
-
-def _names(line: Any, name: str) -> tuple[str, ...]:
-    return tuple(_list(line, name, (str,)))
-
-
-def _command(document: Mapping[str, Any]) -> str | None:
-    return cast(str | None, _get(document, "command", (str, type(None))) if "command" in document else None)
-
-
-def _known(holds: bool, name: str, value: Any) -> None:
-    if not holds:
-        text = json.dumps(value)
-        raise ValueError(f"not complete: {name!r} cannot be {text if len(text) <= 60 else text[:60] + '...'}")
+def _value(place: documents.Place | None) -> Value | None:
+    """The value on the only axis, or those on all axes, of a point that was chosen."""
+    values = () if place is None else tuple(place.values())
+    return None if not values else values[0] if len(values) == 1 else values

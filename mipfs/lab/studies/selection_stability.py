@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from mipfs.lab.studies.stability import LEVEL, Stability
 from mipfs.lab.studies.stability import stability as index_of
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.declared import Seed, Within, declared
+from mipfs.plumbing.typed_json import Sha256, Whole
 from mipfs.report.blocks import Block, Pairs, Reported, Table
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import stated
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.result import SCHEMA, Result, Status, StopReason
+from mipfs.result.result_document import Bound, Objective
 from mipfs.run.run import parameters
 
 MOST_SHOWN = 30
@@ -53,6 +55,32 @@ class Frequency:
     lower: float
     upper: float
     selected: bool
+
+
+class WholeEntry(TypedDict):
+    """What is selected of all samples."""
+
+    status: Status
+    selected: list[str]
+    objective: Objective
+    bound: Bound
+
+
+class StabilityDocument(TypedDict):
+    """What mipfs stability --json writes."""
+
+    schema: Literal[1]
+    params: dict[str, Any]
+    kind: Literal["subsampling", "bootstrap"]
+    share: Annotated[float, Within(0, 1)]
+    draws: Whole
+    seed: Whole
+    proven: Whole
+    data_sha256: Sha256
+    whole: WholeEntry
+    index: Stability | None
+    features: list[Frequency]
+    sets: list[list[str]]
 
 
 @dataclass(frozen=True, eq=False)
