@@ -317,4 +317,4 @@ def test_a_number_beyond_doubles_is_no_document(table: Path, tmp_path: Path, wor
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('"seconds":', f'"seconds": {word}, "found":', 1), encoding="utf-8")
     verdict, why = judged(path, table / "d.csv")
-    assert (verdict, "which no double holds" in why) == ("rejected", True)
+    assert (verdict, "beyond doubles" in why) == ("rejected", True)
