@@ -3625,6 +3625,8 @@ def without_proof(result, data):
 
     Of columns that are not in use the scaling, which does not stand in the JSON, is computed.
     """
+    if result["certificate"] is None:
+        raise Declined("a card of a result that never had a certificate")
     kind, arrays = result["scaling"].get("kind"), {}
     if kind != "none":
         named, center = result["scaling"], result["scaling"].get("center", {})
