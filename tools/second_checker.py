@@ -735,6 +735,16 @@ class Reading:
         return lines
 
 
+def alike(one, other):
+    """Whether two values of the JSON are the same, of the same kinds: true is no 1, and 1.0 is 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    numbers = type(one) in (int, float) and type(other) in (int, float)
+    return (numbers or type(one) is type(other)) and one == other
+
+
 def same(stated, found):
     """Whether a mapping of the JSON has exactly these numbers and texts."""
     return set(stated) == set(found) and all(
@@ -2877,11 +2887,12 @@ class Course:
         """Two points state one problem, but for the axes."""
         own, other = (statement_of(self.points[i]["result"], self.axes) for i in (k, first))
         for what in own:
-            need(own[what] == other[what], f"point {self.name(k)} has other {what}")
+            need(alike(own[what], other[what]), f"point {self.name(k)} has other {what}")
         params = self.points[k]["result"]["params"]
         for axis in self.axes:
             need(
-                axis == "rows" or params.get(axis) == self.points[k][axis], f"{axis} of point {self.name(k)} is another"
+                axis == "rows" or alike(params.get(axis), self.points[k][axis]),
+                f"{axis} of point {self.name(k)} is another",
             )
         need(self.points[k]["result"].get("driver") == self.document["driver"], "a result is of another driver")
 
@@ -2892,10 +2903,10 @@ class Course:
         file = self.document["certificate"]["file"]
         need(result["certificate"].get("file") == file, f"the certificate of point {self.name(k)} is another file")
         for key in ("objective", "selected"):
-            need(point[key] == result[key], f"{key} of point {self.name(k)} is not that of its result")
+            need(alike(point[key], result[key]), f"{key} of point {self.name(k)} is not that of its result")
         need(point.get("stop_reason") == result.get("stop_reason"), f"stop_reason of point {self.name(k)} is another")
         counters = result.get("counters") or {}
-        need(point.get("subproblems", 0) == counters.get("subproblems", 0), "subproblems are others")
+        need(alike(point.get("subproblems", 0), counters.get("subproblems", 0)), "subproblems are others")
         upper, lower = (number_or_none(point[key], key) for key in ("objective", "bound"))
         self._check_bound(k, lower)
         is_closed = None not in (upper, lower) and closed(upper, lower, number(result["params"].get("gap"), "gap"))
@@ -2951,7 +2962,7 @@ class Course:
             if key in self.axes:
                 continue
             need(
-                key in params and key in shared and params[key] == shared[key],
+                key in params and key in shared and alike(params[key], shared[key]),
                 f"params.{key} is not that of the points",
             )
         lists = [params.get(axis) for axis in self.axes]
@@ -3033,7 +3044,7 @@ class Course:
         said = {"least_error": least, "one_se": one, "chosen": one if rule == "one-se" else least}
         for key, k in said.items():
             if key in document or (rule == "one-se" and k is not None):
-                need(document.get(key) == self.choice(k), f"{key} is not what the errors say")
+                need(alike(document.get(key), self.choice(k)), f"{key} is not what the errors say")
 
     def choice(self, k):
         """A point as the document names it: null, a number, or a mapping by axis."""
@@ -3174,7 +3185,7 @@ class Classes:
         for k, one in enumerate(self.results):
             check_schema(one)
             labels = {"negative": f"not {self.names[k]}", "positive": self.names[k]}
-            need(one.get("labels") == labels, f"the labels of class {self.names[k]!r} are others")
+            need(alike(one.get("labels"), labels), f"the labels of class {self.names[k]!r} are others")
             need(isinstance(one.get("params"), dict), "a result has no params")
             said = self.bias is one["params"].get("bias")
             need(said, f"class {self.names[k]!r} has another bias")
@@ -3295,7 +3306,7 @@ class Classes:
         params = {key: value for key, value in together["params"].items() if key not in ("M", "forced_in", "bias")}
         params |= {"M": len(selected), "forced_in": selected, "bias": self.bias}
         own = {"forced_in": []} | one["params"]
-        need(set(own) == set(params) and all(own[key] == params[key] for key in params if key != "forced_in"),
+        need(set(own) == set(params) and all(alike(own[key], params[key]) for key in params if key != "forced_in"),
              f"{what}: other params")  # fmt: skip
         need(sorted(own["forced_in"]) == sorted(selected), f"{what}: other features are forced in")
         need(one["data_sha256"] == data.sha256(), f"{what}: the data is other data (data_sha256)")

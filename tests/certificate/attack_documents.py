@@ -27,6 +27,7 @@ HISTORY = (
 """Fields that prove nothing: a file that has one of another kind may be refused as no result."""
 
 STORED_OTHERWISE = "the certificate lacks the columns' centres"
+"""Of the first rules, where the file is stored sparse and what was solved was not."""
 
 
 def second(path: Path, data: Path) -> tuple[str, Any]:
@@ -48,7 +49,8 @@ def judged(
     except Exception:
         word, said = "fell over", traceback.format_exc()
         wrong.append(f"the first falls over: {said}")
-    counts[f"{found.kind}: first {word}"] += 1
+    if not both:
+        counts[f"{found.kind}: {word}"] += 1
     if word == "accepted":
         try:
             lies = whole_truth.lies(found, document, members, said)
@@ -61,15 +63,14 @@ def judged(
             other, why = second(path, data)
         except Exception:
             other, why = "fell over", traceback.format_exc()
-        counts[f"{found.kind}: second {other}"] += 1
-        loose = word == "unusable" and other == "accepted" and any(f"'{name}' cannot be" in said for name in HISTORY)
-        counts[f"{found.kind}: history of another kind, which only the first refuses"] += loose
-        stored = STORED_OTHERWISE in said
-        counts[f"{found.kind}: rules 1 of columns that were stored otherwise, which only the first refuses"] += stored
-        loose |= stored
+        odd = word == "unusable" and any(f"'{name}' cannot be" in said for name in HISTORY)
+        loose = other == "accepted" and (odd or STORED_OTHERWISE in said)
         differ = other != "declined" and not loose and (other == "accepted") != (word == "accepted")
+        own = "rejected" if word == "unusable" else word
+        joint = f"DIFFER: first {own}, second {other}" if differ else f"both {own}"
+        joint = f"declined ({own} by the first)" if other == "declined" else joint
+        counts[f"{found.kind}: {f'{own} by the first alone' if loose else joint}"] += 1
         if other == "fell over" or differ:
-            counts[f"{found.kind}: DIFFER"] += 1
             wrong.append(f"first {word}, second {other}: {said if word != 'accepted' else ''!r:.300} / {why!r:.300}")
         if "honest" in case and other == "rejected":
             wrong.append(f"the second rejects: {why}")
@@ -113,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
         done += 1
         if time.monotonic() - began > given.seconds:
             break
-    print("\n".join(f"{n:8} {what}" for what, n in sorted(counts.items())))
+    print("\n".join(f"{n:8} {what}" for what, n in sorted(counts.items()) if n))
     print(f"{wrong} to be settled of {given.honest} honest and {done} forged, {time.monotonic() - began:.0f} s")
     return min(1, wrong)
 
