@@ -21,7 +21,7 @@ from mipfs.lab.studies.bench_reading import BenchDocument
 from mipfs.lab.studies.ladder import ComparisonDocument
 from mipfs.lab.studies.selection_stability import StabilityDocument
 from mipfs.plumbing.declared import Within
-from mipfs.plumbing.typed_json import OPEN, Null, Pattern, Written, entries_of
+from mipfs.plumbing.typed_json import Null, Pattern, Written, entries_of
 from mipfs.result.path_document import ClassesDocument, PathDocument
 from mipfs.result.result_document import CertificateEntry, ResultDocument
 
@@ -45,7 +45,7 @@ def schema(name: str) -> Schema:
     """The schema in a file of `FILES`."""
     defs: dict[str, Schema] = {}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name}
-    body = _table(FILES[name], defs, is_open=False)
+    body = _table(FILES[name], defs)
     return {
         **head,
         "title": (FILES[name].__doc__ or "").splitlines()[0].rstrip("."),
@@ -54,7 +54,7 @@ def schema(name: str) -> Schema:
     }
 
 
-def _of(kind: Any, defs: dict[str, Schema], is_open: bool = False) -> Schema:
+def _of(kind: Any, defs: dict[str, Schema]) -> Schema:
     """The schema of a kind; a table that is stated as a class goes to `defs`."""
     origin = get_origin(kind)
     if kind is Any:
@@ -77,14 +77,14 @@ def _of(kind: Any, defs: dict[str, Schema], is_open: bool = False) -> Schema:
             return {"$ref": file}
         if kind.__name__ not in defs:
             defs[kind.__name__] = {}
-            defs[kind.__name__] = _table(kind, defs, is_open)
+            defs[kind.__name__] = _table(kind, defs)
         return {"$ref": f"#/$defs/{kind.__name__}"}
     if issubclass(kind, enum.Enum):
         return {"enum": [*kind.__members__]}
     return {"type": PLAIN[kind]}
 
 
-def _table(kind: Any, defs: dict[str, Schema], is_open: bool) -> Schema:
+def _table(kind: Any, defs: dict[str, Schema]) -> Schema:
     entries = entries_of(kind)
     always = {
         name for name, (hint, needed) in entries.items()
@@ -92,7 +92,7 @@ def _table(kind: Any, defs: dict[str, Schema], is_open: bool) -> Schema:
     }  # fmt: skip
     found: Schema = {"type": "object", "properties": {name: _of(hint, defs) for name, (hint, _) in entries.items()}}
     found["required"] = [name for name in entries if name in always]
-    return found if is_open else {**found, "additionalProperties": False}
+    return {**found, "additionalProperties": False}
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def _marked(kind: Any, *marks: Any, defs: dict[str, Schema]) -> Schema:
     written = next((one for one in marks if isinstance(one, Written)), None)
     if written is not None:
         return _of(written.kind, defs)
-    found = _of(kind, defs, is_open=OPEN in marks)
+    found = _of(kind, defs)
     for mark in marks:
         if isinstance(mark, Null):
             found = _any_of([found, {"type": "null"}])

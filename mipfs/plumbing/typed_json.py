@@ -82,16 +82,8 @@ class Written:
     always: bool = False
 
 
-class Mark(enum.Enum):
-    """Marks without parameters."""
-
-    JUDGED = enum.auto()
-    """Of an entry of this kind that is not looked at here: the checker judges it."""
-    OPEN = enum.auto()
-    """Of a table that is written with entries beside those that are stated."""
-
-
-JUDGED, OPEN = Mark.JUDGED, Mark.OPEN
+JUDGED = "judged by the checker"
+"""Mark of an entry of this kind that is not looked at here."""
 Whole = Annotated[int, Within(0)]
 """A whole number, 0 or more."""
 Sizes = dict[str, Whole]

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from mipfs.data.instance import Labels
 from mipfs.data.recipe import HOWS, Filled, Prepared, Recipe
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.typed_json import FieldError, Such, Texts, read
 from mipfs.readers.manifest import AGAIN, Manifest, crc, document
 
 NAMES, RECIPE = "names.json", "recipe.json"
@@ -202,6 +203,32 @@ class Store:
     reading: TableReading | None = None
 
 
+class NamesDocument(TypedDict):
+    """names.json."""
+
+    names: list[str]
+    groups: dict[str, Texts]
+    kept: NotRequired[Texts]
+    left_out: NotRequired[Texts]
+
+
+class FilledEntry(TypedDict):
+    """A column whose missing values were filled in, as recipe.json has it; `rows` become an array."""
+
+    name: str
+    how: Annotated[str, Such(lambda how: how in HOWS)]
+    value: str | int | float
+    rows: list[Any]
+    features: Texts
+
+
+class PreparedDocument(TypedDict):
+    """recipe.json."""
+
+    filled: list[FilledEntry]
+    recipe: dict[str, Any] | None
+
+
 def open_store(path: Path) -> Store:
     """Open a column store; nothing of it is read but the manifest, the names and the labels.
 
@@ -235,13 +262,13 @@ def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]],
     place = files.check(NAMES)
     stated = document(place, "names")
     try:
-        names, groups = stated["names"], {name: tuple(members) for name, members in stated["groups"].items()}
-        known = {name for name in names if isinstance(name, str)}
-        whole = len(known) == p == len(names) and all(map(known.issuperset, groups.values()))
-        said = [tuple(stated[what]) for what in ("kept", "left_out") if what in stated]
-        whole = whole and len(said) in (0, 2) and all(isinstance(one, str) for listed in said for one in listed)
-    except (KeyError, TypeError, AttributeError):
-        whole = False
+        found = read(stated, NamesDocument)
+    except FieldError as error:
+        raise DataError(f"not the names of a store: {error}", AGAIN, path=place) from None
+    names, groups = found["names"], found["groups"]
+    known = {*names}
+    said = [found[what] for what in ("kept", "left_out") if what in found]
+    whole = len(known) == p == len(names) and all(map(known.issuperset, groups.values())) and len(said) in (0, 2)
     if not whole:
         raise DataError("not a name for every feature, and groups of these", AGAIN, path=place)
     return names, groups, TableReading(said[0], said[1], is_raw=False) if said else None
@@ -252,22 +279,19 @@ def _prepared(files: Files) -> Prepared:
     place = files.check(RECIPE)
     stated = document(place, "a recipe")
     try:
-        filled = tuple(_filled(one, files.manifest.n_samples) for one in stated["filled"])
-        return Prepared(Recipe.of_document(stated["recipe"]), filled)
+        found = read(stated, PreparedDocument)
+        filled = tuple(_filled(one, files.manifest.n_samples) for one in found["filled"])
+        return Prepared(Recipe.of_document(found["recipe"]), filled)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, UsageError) as error:
         raise DataError(f"not a recipe: {error}", AGAIN, path=place) from None
 
 
 def _filled(one: Mapping[str, Any], n: int) -> Filled:
     """A column whose missing values were filled in."""
-    name, how, value, rows, features = (one[key] for key in ("name", "how", "value", "rows", "features"))
-    rows = np.array(rows, dtype=np.int64).reshape(-1)
-    texts = isinstance(features, list) and all(isinstance(text, str) for text in (name, *features))
-    if not texts or how not in HOWS or type(value) not in (str, int, float):
-        raise ValueError(f"a column {name!r} that is filled in by {how!r}")
+    rows = np.array(one["rows"], dtype=np.int64).reshape(-1)
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
-        raise ValueError(f"rows of {name!r} that are not there")
-    return Filled(name, how, value, rows, tuple(features))
+        raise ValueError(f"rows of {one['name']!r} that are not there")
+    return Filled(one["name"], one["how"], one["value"], rows, one["features"])
 
 
 def check(path: Path) -> str:

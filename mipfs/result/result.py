@@ -293,9 +293,9 @@ class Result(Judged, Plotted, HasCuts):
 
         load_into(self, model)
 
-    def to_json(self) -> str:
-        """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
-        document = {
+    def document(self) -> dict[str, Any]:
+        """The result in JSON's own types, schema 1: a value that was not earned is None, never NaN or infinite."""
+        found: dict[str, Any] = plain({
             "schema": SCHEMA,
             "gap": self.gap,
             **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY},
@@ -305,8 +305,12 @@ class Result(Judged, Plotted, HasCuts):
                 | ({"upper": r.upper} if math.isfinite(r.upper) else {})
                 for r in self.trace
             ],
-        }
-        return as_json(plain(document))
+        })  # fmt: skip
+        return found
+
+    def to_json(self) -> str:
+        """`document` as JSON."""
+        return as_json(self.document())
 
     @classmethod
     @declared

@@ -14,7 +14,6 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Positive, Within
 from mipfs.plumbing.typed_json import (
     JUDGED,
-    OPEN,
     FileName,
     Label,
     Null,
@@ -215,9 +214,7 @@ class AtomsEntry(TypedDict):
     names: list[str] | None
     columns: NotRequired[Annotated[list[list[str]] | None, JUDGED]]
     scale: NotRequired[Annotated[list[Cost] | None, JUDGED]]
-    made: NotRequired[
-        MonomialsEntry | Annotated[FunctionsEntry, OPEN, Such(lambda stated: "kind" not in stated)] | None
-    ]
+    made: NotRequired[MonomialsEntry | Annotated[FunctionsEntry, Such(lambda stated: "kind" not in stated)] | None]
 
 
 class SupportEntry(TypedDict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -133,7 +132,7 @@ def claim_of(result: Result) -> tuple[dict[str, Any], Arrays | str]:
     DataError
         The sidecar is missing or cannot be read.
     """
-    document = json.loads(result.to_json()) | dict(result.stated)
+    document = result.document() | dict(result.stated)
     if result.claim is not None:
         return document | {"certificate": result.claim.entry()}, result.claim.arrays()
     if result.certificate is None or result.path is None:

@@ -121,7 +121,7 @@ class OneVsRest(Reported):
     def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
         """What ``--json`` writes."""
         entries = certificates or [one.certificate for one in self.proofs]
-        proofs = [_stated(replace(one, certificate=entry)) for one, entry in zip(self.proofs, entries, strict=True)]
+        proofs = [replace(one, certificate=entry).document() for one, entry in zip(self.proofs, entries, strict=True)]
         shared = self.together is not None
         return {
             "schema": SCHEMA,
@@ -136,7 +136,7 @@ class OneVsRest(Reported):
             "bound": finite_or_none(self.bound),
             "gap": finite_or_none(self.gap),
             "selected": list(self.selected),
-            "results": [_stated(one) for one in self.classifiers] if shared else proofs,
+            "results": [one.document() for one in self.classifiers] if shared else proofs,
             "together": proofs[0] if shared else None,
             "certificate": next((entry for entry in entries if entry is not None), None),
         }
@@ -169,10 +169,6 @@ class OneVsRest(Reported):
         from mipfs.lab.classes.shown import blocks
 
         return blocks(self)
-
-
-def _stated(result: Result) -> dict[str, Any]:
-    return dict(json.loads(result.to_json()))
 
 
 def classes_or_none(path: str | Path) -> OneVsRest | None:

@@ -24,7 +24,7 @@ from mipfs.result import sidecar
 from mipfs.result.documents import CARD
 from mipfs.result.gap import relative_gap
 from mipfs.result.prediction import user_columns
-from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import signed
 
 MOST_ROWS = 16
@@ -209,8 +209,6 @@ class Scorecard(Reported):
 
     def _fields(self) -> dict[str, Any]:
         """All of it but the digest."""
-        from mipfs.lab.scorecard.saved import stated_result
-
         return {
             "schema": SCHEMA,
             "kind": CARD,
@@ -240,7 +238,7 @@ class Scorecard(Reported):
             "error": self.error,
             "roc_auc": self.auc if math.isfinite(self.auc) else None,
             "labels": dict(self.result.labels),
-            "result": stated_result(self.result),
+            "result": replace(self.result, trace=Trace(())).document(),  # without its history
             "data_sha256": self.result.data_sha256,
             "nodes": self.nodes,
             "seconds": self.seconds,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -147,8 +145,3 @@ def _card(found: Any, result: Result) -> Scorecard:
         bins=found["bins"] if version > 1 else 0,
         **{name: found[name] for name in same} | numbers,
     )
-
-
-def stated_result(result: Result) -> dict[str, Any]:
-    """A result in the JSON of a card: without its history."""
-    return dict(json.loads(dataclasses.replace(result, trace=type(result.trace)(())).to_json()))

@@ -128,7 +128,7 @@ class PointStore:
             "cold": cold,
             "options": self._options,
             "about": dict(about),
-            "result": json.loads(result._claiming(entry).to_json()),
+            "result": result._claiming(entry).document(),
             "certificate": None if content is None else base64.b64encode(content).decode("ascii"),
         }
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -246,7 +245,7 @@ class SolutionPath(Reported):
         points = [
             line
             | {"start": list(point.start), "errors": list(point.errors), **self._of_folds(point)}
-            | {"result": json.loads(point.result.to_json())}
+            | {"result": point.result.document()}
             for line, point in zip(self.table(), self.points, strict=True)
         ]
         command = {} if self.command is None else {"command": self.command}
