@@ -253,3 +253,12 @@ def first(path: Path, data: Path) -> tuple[str, str]:
         warnings.simplefilter("ignore")
         code = command(["verify", str(path), str(data)])
     return {0: "accepted", 1: "rejected"}.get(code, "unusable"), said.getvalue()
+
+
+def predicted(path: Path, data: Path, place: str = "") -> list[str] | str:
+    """The labels that the package gives the rows by a document, or why it gives none."""
+    said, errors = io.StringIO(), io.StringIO()
+    with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(errors):
+        warnings.simplefilter("ignore")
+        code = command(["predict", f"{path}{place}", str(data)])
+    return said.getvalue().splitlines() if code == 0 else errors.getvalue()
