@@ -2797,6 +2797,8 @@ def members_of(content, count, more=()):
 def sidecar(members, k, result):
     """The arrays of the k-th sidecar, after its digest was compared with what its result says."""
     need(isinstance(result, dict) and isinstance(result.get("certificate"), dict), f"result {k} has no certificate")
+    file = result["certificate"].get("file")
+    need(isinstance(file, str) and file not in ("", "..") and Path(file).name == file, f"result {k} names no file")
     content = members.get(f"{k}.cert.npz")
     need(content is not None, f"the archive has no {k}.cert.npz")
     need(hashlib.sha256(content).hexdigest() == result["certificate"].get("sha256"), f"{k}.cert.npz is another file")

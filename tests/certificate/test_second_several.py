@@ -251,6 +251,7 @@ CLASSES: dict[str, tuple[str, Callable[[Document], None]]] = {
     "a label": ("rest", at("results", value=lambda v: [v[1], v[0], v[2]])),
     "class weights": ("rest", at("class_weight", value={"hi": 2.0, "lo": 1.0, "mid": 1.0})),
     "the certificate": ("rest", at("certificate", "bound", value=0.0)),
+    "a certificate in no file": ("rest", lambda document: document["results"][2]["certificate"].pop("file")),
     "an unknown field": ("rest", at("note", value=1)),
     "columns of a class": ("shared", lambda document: document["results"][0]["columns"].update({"a": 4})),
     "a weight of a class": ("shared", lambda document: document["results"][1]["weights"].update({"a": 0.5})),
