@@ -299,5 +299,5 @@ def test_the_constant_of_an_objective_is_kept() -> None:
         for at in (np.array([1.0, 2.0]), np.array([-1.0, 0.25])):
             value = cp.Problem(goal, [*rows, fixed == at]).solve(solver=cp.CLARABEL)
             said, found = cones.Canonical(cp.Problem(goal, rows)).solve_fixed({fixed: at})
-            assert said == "solved"
+            assert said in ("solved", "almost")
             assert sign * found == pytest.approx(value, rel=1e-6)

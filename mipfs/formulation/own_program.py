@@ -18,6 +18,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import cvxpy
@@ -39,13 +40,17 @@ if TYPE_CHECKING:
 
 SAME = 1e-6
 """By how much, relative to (P)'s value, the program's may differ."""
+ROUGH = 1e-4
+"""As `SAME` where Clarabel says "almost solved", and how much is missing where a weaker relaxation is named."""
 SMALLEST = 1e-9
 """By how much it may differ at a value of nearly 0."""
 TIGHT = 1e-9
 """The gap of the SVM that says v(σ)."""
 DRAWN, STRANGE = 20, 5
 """How many points are drawn, half of them mixtures where σ may be fractional, and at how many (P) has no value."""
-FAR = 10.0
+LARGE = 100.0
+"""½w² of a weight that is not selected, in the loss where all weights are 0."""
+FAR = 2.0
 """A value that is this many times what (P) would have without the link σ_j = 0 ⇒ w_j = 0 is Clarabel's infinity."""
 
 
@@ -129,7 +134,7 @@ class Evaluation:
                 )
                 weaker = min(weaker, self._compare(mixed, exact=False))
         self._compare_impossible(chosen)
-        if weaker < 1.0 - SAME:
+        if weaker < 1.0 - ROUGH:
             warnings.warn(
                 f"the program of the formulation is a weaker relaxation than (P) with 0 <= sigma <= 1: where sigma is "
                 f"fractional it is worth {weaker:.3g} of that",
@@ -191,7 +196,10 @@ class Evaluation:
         share = np.bincount(owned.ids, sigma[np.flatnonzero(sigma)][owned.atom], minlength=problem.data.n_features)
         share = np.minimum(share, 1.0)
         low, high = problem.regulariser.ends
-        w = share * np.clip(self._rng.normal(size=share.size) * self._unit(), low, high)
+        drawn = self._rng.normal(size=share.size) * self._unit
+        size = 0.5 * float(np.sum(share * np.square(drawn)))
+        drawn *= min(1.0, math.sqrt(self._at_nothing / size)) if size > 0.0 else 1.0  # no term hides the other
+        w = share * np.clip(drawn, low, high)
         return Place(
             sigma, np.asarray(w, dtype=float), float(self._rng.normal()) if problem.bias else 0.0, self._margin()
         )
@@ -199,6 +207,13 @@ class Evaluation:
     def _margin(self) -> float:
         return float(self._rng.uniform(0.1, 1.0)) if "rho" in self.formulation.variables else 1.0
 
+    @cached_property
+    def _at_nothing(self) -> float:
+        """The loss where all weights are 0."""
+        nothing = np.empty(0, dtype=np.int64)
+        return float(self.problem.value_at(nothing, nothing, Weights.of(np.empty(0), 0.0))[0])
+
+    @cached_property
     def _unit(self) -> Array:
         """The weight of every feature that moves scores by 1."""
         values = self.problem.data.block().values
@@ -208,22 +223,25 @@ class Evaluation:
         spread = np.sqrt(np.maximum(squares / values.shape[0] - self.problem.data.center**2, 0.0))
         return np.asarray(np.divide(1.0, spread, out=np.ones(spread.size), where=spread > 0.0))
 
-    def _value(self, place: Place, sigma: Array | None = None) -> float:
-        """What (P) is worth at a point, S apart; with `sigma` as if that were the selection."""
+    def _value(self, place: Place, sigma: Array | None = None) -> tuple[float, float]:
+        """What (P) is worth at a point, from below and above, S apart; with `sigma` as if that were the selection."""
         problem = self.problem
         assert self._fixed is not None
         at = place.sigma if sigma is None else sigma
+        has_rho = "rho" in self.formulation.variables
         if not self._fixed.has_weights:
             wide = widened(problem)
             whole = at if wide is problem else np.append(at, 1.0)
-            value = Subproblem(wide).solve(whole, TIGHT).value
-            return problem.reported(value) if "rho" in self.formulation.variables else value
+            solved = Subproblem(wide).solve(whole, TIGHT)
+            ends = solved.lower, solved.value
+            return (problem.reported(ends[0]), problem.reported(ends[1])) if has_rho else ends
         chosen = np.flatnonzero(at)
         ids = np.unique(problem.atoms.columns(chosen).ids)
         rho = place.rho
         weights = Weights.of(place.w[ids] / rho, place.b / rho)
         value = problem.value_at(chosen, ids, weights, at[chosen])[0]
-        return value if "rho" not in self.formulation.variables else rho**2 * value - rho
+        value = rho**2 * value - rho if has_rho else value
+        return value, value
 
     def _compare(self, place: Place, *, exact: bool, is_answer: bool = False) -> float:
         """The program's share of (P)'s value at a point at which that is finite.
@@ -234,7 +252,7 @@ class Evaluation:
             The two differ.
         """
         assert self._fixed is not None
-        value = self._value(place)
+        least, value = self._value(place)
         if not math.isfinite(value):
             return 1.0
         said, worth = self._fixed.at(place)
@@ -244,11 +262,11 @@ class Evaluation:
             if said == "infeasible":
                 self._cut_off.append((place, value))
             return 1.0
-        room = SAME * abs(value) + SMALLEST
-        if said == "unbounded" or worth < value - room:
+        room = (ROUGH if said == "almost" else SAME) * abs(value) + SMALLEST
+        if said == "unbounded" or worth < least - room:
             if exact:
                 raise self._refused(place, "is less at", value, worth)
-            return worth / value if value > 0.0 else 1.0
+            return worth / least if least > 0.0 else 1.0
         if worth > value + room:
             raise self._refused(place, "is more at", value, worth)
         return 1.0
@@ -266,20 +284,21 @@ class Evaluation:
             self._refuse_if_worth(self._place(sigma), sigma, "allows the selection at")
         if not self._fixed.has_weights or not self.problem.selects_features:
             return
+        large = math.sqrt(2.0 * LARGE * self._at_nothing)  # of a size that no tolerance of Clarabel's hides
+        high = np.broadcast_to(self.problem.regulariser.ends[1], self.problem.data.n_features)
         for sigma in chosen[:STRANGE]:
-            out = np.flatnonzero((sigma == 0.0) & (_width(self.problem) > 0.0))
+            out = np.flatnonzero((sigma == 0.0) & (high >= large))
             if out.size:
-                more = sigma.copy()
-                more[self._rng.choice(out)] = 1.0
-                place = self._place(more)
-                self._refuse_if_worth(
-                    Place(sigma, place.w, place.b, place.rho), more, "lets weights be other than 0 at sigma = 0, at"
-                )
+                more, j = sigma.copy(), int(self._rng.choice(out))
+                more[j] = 1.0
+                place = self._place(sigma)
+                place.w[j] = large
+                self._refuse_if_worth(place, more, "lets weights be other than 0 at sigma = 0, at")
 
     def _refuse_if_worth(self, place: Place, as_if: Array, what: str) -> None:
         assert self._fixed is not None
         said, worth = self._fixed.at(place)
-        if said == "unbounded" or (said == "solved" and worth < FAR * max(1.0, abs(self._value(place, as_if)))):
+        if said == "unbounded" or (said in ("solved", "almost") and worth < FAR * abs(self._value(place, as_if)[1])):
             raise self._refused(place, what, math.inf, worth)
 
     def _beside(self) -> Iterator[Array]:
@@ -302,21 +321,17 @@ class Evaluation:
         at += ", …" if len(parts) > 5 else ""
         assert self._fixed is not None
         violated = "" if math.isfinite(worth) else self._fixed.violated(place)
+        more = "" if self._fixed.has_weights else "; with w and b named it is evaluated more exactly"
         said = f"it is worth {worth:.6g} there and the problem {_shown(value)}" if math.isfinite(worth) else violated
         return UsageError(
             f"the program of the formulation is not the problem that it states: it {what} the selection of {at}"
             f"{f' ({said})' if said else ''}; state charges by lam=, bounds by weight_bounds=, rows over sigma alone"
+            f"{more}"
         )
 
 
 def _shown(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "has no value"
-
-
-def _width(problem: Problem) -> Array:
-    """The length of the box of every weight."""
-    low, high = (np.broadcast_to(end, problem.data.n_features) for end in problem.regulariser.ends)
-    return np.asarray(high - low)
 
 
 class _Fixed:

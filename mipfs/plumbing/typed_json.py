@@ -49,7 +49,7 @@ class FieldError(ValueError):
         return f"it has no '{where}'" if self.is_missing else f"'{where}' cannot be {_short(self.value)}"
 
     def inside(self, name: str | int) -> FieldError:
-        """The same, seen from the table or list that the value stands in."""
+        """This error, seen from the table or list that the value stands in."""
         return FieldError(self.value, (name, *self.place), self.is_missing)
 
 

@@ -196,7 +196,8 @@ class Canonical:
         Returns
         -------
         str, float
-            As `solve` says, and the value in the sense of the solver's minimisation, infinite where there is none.
+            As `solve` says, or "almost" where Clarabel calls it almost solved; and the value in the sense of the
+            solver's minimisation, infinite where there is none.
 
         Raises
         ------
@@ -227,6 +228,7 @@ class Canonical:
         if said != "solved":
             return said, -np.inf if said == "unbounded" else np.inf
         x[left] = answer["x"]
+        said = "solved" if answer["status"] == "Solved" else "almost"
         return said, float(0.5 * x @ (P @ x) + self.data["c"] @ x) + self.offset
 
     def _matrix(self, name: str) -> Any:
