@@ -349,8 +349,8 @@ def prediction_lies(found: Base, document: Json, path: Path) -> list[str]:
         return []
     own, place = own_labels(found, document)
     given = predicted(path, found.folder / "d.csv", place)
-    if isinstance(given, str):
-        return [f"nothing is predicted: {given}"]
+    if isinstance(given, str):  # what reads a changed file may be stricter than what verifies it
+        return [] if "not a complete" in given and document != found.document else [f"nothing is predicted: {given}"]
     pairs = zip(given, own, strict=True)
     off = [i for i, (one, right) in enumerate(pairs) if right is not None and not _same_label(one, right)]
     return [f"predict says {given[off[0]]} of row {off[0]}, and {own[off[0]]} follows"] if off else []
