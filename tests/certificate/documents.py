@@ -15,7 +15,7 @@ import tempfile
 import warnings
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,6 @@ class Base:
     members: Members
     asked: list[str]
     other: tuple[str, Json, Members] | None = None
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
