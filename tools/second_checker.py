@@ -2951,6 +2951,7 @@ class Course:
             self.check_point(k)
         if "rows" in self.axes:
             order = sorted(range(len(self.points)), key=lambda k: self.places[k])
+            need([self.places[k][0] for k in order] == list(range(len(order))), "a step of the rows is missing")
             for i, k in zip([None, *order], order, strict=False):
                 if i is not None:
                     self._check_rows(i, k)

@@ -26,7 +26,7 @@ HISTORY = (
     *("bound_source", "conflict", "validated"),
 )
 """Fields that prove nothing: a file that has one of another kind may be refused as no result."""
-
+ODD_HISTORY = re.compile(rf"'({'|'.join(HISTORY)})['.\[]")
 STORED_OTHERWISE = "the certificate lacks the columns' centres"
 """Of the first rules, where the file is stored sparse and what was solved was not."""
 
@@ -74,7 +74,7 @@ def judged(
             other, why = second(path, data)
         except Exception:
             other, why = "fell over", traceback.format_exc()
-        odd = word == "unusable" and any(f"'{name}' cannot be" in said for name in HISTORY)
+        odd = word == "unusable" and "not a complete" in said and ODD_HISTORY.search(said) is not None
         loose = other == "accepted" and (odd or STORED_OTHERWISE in said or is_rounding(said))
         differ = other != "declined" and not loose and (other == "accepted") != (word == "accepted")
         own = "rejected" if word == "unusable" else word

@@ -118,6 +118,12 @@ def another_data(document: Document) -> None:
     document["points"][1]["result"]["certificate"]["gap"] = 0.5
 
 
+def skipped(document: Document) -> None:
+    """The last step is called by a larger number, everywhere."""
+    document["points"][2]["rows"] = 3
+    document["params"]["rows"] = [0, 1, 3]
+
+
 PATHS: dict[str, tuple[str, Callable[[Document], None]]] = {
     "a status": ("M", at("points", 0, "status", value="FEASIBLE")),
     "an objective": ("M", at("points", 0, "objective", value=lambda v: 0.5 * v)),
@@ -129,6 +135,7 @@ PATHS: dict[str, tuple[str, Callable[[Document], None]]] = {
     "a C": ("CM", at("points", 0, "C", value=0.2)),
     "a lambda": ("lambda", at("points", 0, "lambda", value=0.2)),
     "a step": ("rows", at("points", 2, "rows", value=1)),
+    "a step that is missing": ("rows", skipped),
     "what was added": ("rows", at("points", 1, "added", value="r9")),
     "subproblems": ("M", at("points", 1, "subproblems", value=12345)),
     "a point twice": ("M", twice),
