@@ -82,6 +82,10 @@ class StartWarning(UserWarning):
     """Values of a model's variables that are no start for a run, and are left out; the message says why."""
 
 
+class RelaxationWarning(UserWarning):
+    """A program of one's own that is weaker than the relaxation of the problem that it states; the answer is right."""
+
+
 class MoreClassesError(LabelError):
     """There are more than two classes, where two are asked for."""
 

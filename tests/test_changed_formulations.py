@@ -228,32 +228,38 @@ def test_no_selection_satisfies_the_program() -> None:
                 assert result.conflict
 
 
+def other_changes(f: Formulation) -> dict[str, Callable[[], Formulation]]:
+    """What is refused, by the words of the refusal."""
+    sigma, w, own = f.sigma, f.variables["w"], cp.Variable(name="mine")
+    program = f.cvxpy
+    return {
+        "is about 2 weights": lambda: f.with_constraints([w[0] + w[1] == 0]),
+        "is about alpha|is about w|is about xi": lambda: f.with_constraints([f.variables["xi"] <= 1]),
+        "is not linear": lambda: f.with_constraints([cp.sum_squares(sigma) <= 2]),
+        "is no linear row": lambda: f.with_constraints([cp.SOC(own, sigma)]),
+        "is PSD|is symmetric": lambda: f.with_constraints([cp.Variable((2, 2), PSD=True, name="S")[0, 0] <= sigma[0]]),
+        "parameter without a value": lambda: f.with_constraints([sigma[0] <= cp.Parameter()]),
+        "not finite": lambda: f.with_constraints([np.array([np.inf, 1, 1, 1, 1]) @ sigma <= 1]),
+        "the objective of .* was changed": lambda: dataclasses.replace(
+            f, cvxpy=cp.Problem(cp.Minimize(2 * program.objective.expr), program.constraints)
+        ),
+        "was dropped": lambda: dataclasses.replace(f, cvxpy=cp.Problem(program.objective, program.constraints[1:])),
+        "the problem of .* was changed": lambda: dataclasses.replace(f, problem=f.problem.replace(C=3.0)),
+        "the sigma of .* was changed": lambda: dataclasses.replace(f, sigma=cp.Variable(P)),
+        "the is_relaxation of .* was changed|the lagrangian": lambda: dataclasses.replace(f, is_relaxation=False),
+    }
+
+
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # CVXPY on an infinite coefficient
 def test_other_changes_are_refused_by_name() -> None:
     for make in (FORMULATIONS["fgm"], FORMULATIONS["big-m"]):
         f = make()
-        sigma, w, own = f.sigma, f.variables["w"], cp.Variable(name="mine")
-        program = f.cvxpy
-        wrong = {
-            "is about 2 weights": f.with_constraints([w[0] + w[1] == 0]),
-            "is about alpha|is about w|is about xi": f.with_constraints([f.variables["xi"] <= 1]),
-            "is not linear": f.with_constraints([cp.sum_squares(sigma) <= 2]),
-            "is no linear row": f.with_constraints([cp.SOC(own, sigma)]),
-            "is PSD|is symmetric": f.with_constraints([cp.Variable((2, 2), PSD=True, name="S")[0, 0] <= sigma[0]]),
-            "parameter without a value": f.with_constraints([sigma[0] <= cp.Parameter()]),
-            "not finite": f.with_constraints([np.array([np.inf, 1, 1, 1, 1]) @ sigma <= 1]),
-            "the objective of .* was changed": dataclasses.replace(
-                f, cvxpy=cp.Problem(cp.Minimize(2 * program.objective.expr), program.constraints)
-            ),
-            "was dropped": dataclasses.replace(f, cvxpy=cp.Problem(program.objective, program.constraints[1:])),
-            "the problem of .* was changed": dataclasses.replace(f, problem=f.problem.replace(C=3.0)),
-            "the sigma of .* was changed": dataclasses.replace(f, sigma=cp.Variable(P)),
-            "the is_relaxation of .* was changed|the lagrangian": dataclasses.replace(f, is_relaxation=False),
-        }
-        for message, changed in wrong.items():
+        wrong = other_changes(f)
+        sigma = f.sigma
+        for message, change in wrong.items():
             for driver in (None, "branch", "gbd", "kelley", "conic"):
                 with pytest.raises(RowError, match=message) as raised:
-                    mipfs.solve(changed, driver)
+                    mipfs.solve(change(), driver)
                 assert "\n" not in str(raised.value)
         other = make()
         with pytest.raises(RowError, match=r"mixes variables of two formulations|is about"):

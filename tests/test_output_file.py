@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -208,3 +211,77 @@ def test_a_full_disk_keeps_the_earlier_pair_and_the_result(tmp_path: Path, monke
     assert (other.certificate, other.path) == (None, None)
     other.save(tmp_path / "r.json")
     assert mipfs.verify(Result.load(tmp_path / "r.json"), data).accepted
+
+
+WRITES = """
+import os, sys, time
+from pathlib import Path
+from mipfs.plumbing import output_file
+real, calls = os.replace, 0
+def struck(*args):
+    global calls
+    calls += 1
+    if calls == int(sys.argv[3]):
+        print("struck", flush=True)
+        os.kill(os.getpid(), 9) if sys.argv[2] == "killed" else time.sleep(60)
+    return real(*args)
+os.replace = struck
+output_file.save([(Path(sys.argv[1]) / name, b"theirs") for name in ("a", "b")])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+@pytest.mark.parametrize("place", [1, 2])
+def test_what_a_killed_run_left_goes_with_the_next_one_and_what_is_at_work_stays(before: Path, place: int) -> None:
+    """Killed, or waiting, before the first or between the two moves."""
+    for name in ("mine.part", ".a.part", ".a.0123456.kept", ".c.01234567.part", ".a.0123456g.part"):
+        (before / name).write_bytes(b"another's")
+    others = {*contents(before)}
+    line = [sys.executable, "-c", WRITES, str(before)]
+    for _ in range(3):
+        assert subprocess.run([*line, "killed", str(place)], check=False, capture_output=True).returncode == -9
+    left = {*contents(before)} - others
+    assert left
+    with subprocess.Popen([*line, "waits", str(place)], stdout=subprocess.PIPE) as waits:
+        try:
+            assert waits.stdout is not None
+            assert waits.stdout.readline() == b"struck\n"
+            assert not left & {*contents(before)}, "it cleared what was left before it wrote"
+            at_work = {*contents(before)} - others
+            output_file.save(pair(before))
+            assert {*contents(before)} == others | at_work
+        finally:
+            waits.kill()
+    output_file.save(pair(before))
+    assert {*contents(before)} == others
+    assert (before / "b").read_bytes() == b"new result"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+def test_without_locks_nothing_is_cleared(before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def knows_none(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    left = before / ".a.01234567.part"
+    left.write_bytes(b"of a machine beside, say")
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", knows_none)
+        output_file.save(pair(before))
+    assert {*contents(before)} == {*EARLIER, left.name}
+    output_file.save(pair(before))
+    assert {*contents(before)} == {*EARLIER}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not say what is open")
+def test_a_writer_that_fails_leaves_no_file_open(before: Path) -> None:
+    def fails(_stream: object) -> None:
+        raise ValueError("no such content")
+
+    handles = set(os.listdir("/proc/self/fd"))
+    for content in (fails, b"fine"):
+        with contextlib.suppress(ValueError):
+            output_file.save([(before / "a", content)])
+    assert set(os.listdir("/proc/self/fd")) == handles
+    assert {*contents(before)} == {*EARLIER}

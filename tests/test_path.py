@@ -19,6 +19,7 @@ import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.check.paths import check_path
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
@@ -480,3 +481,33 @@ def test_the_same_path_twice_is_the_same() -> None:
     clock = ("seconds", "seconds_saved", "cold_seconds")
     drop = [[{k: v for k, v in line.items() if k not in clock} for line in table] for table in (first, again)]
     assert drop[0] == drop[1]
+
+
+@pytest.mark.parametrize("driver", [None, "branch"])
+@pytest.mark.parametrize("kind", ["splines", "pairs"])
+def test_a_path_goes_over_atoms_that_are_made(kind: str, driver: str | None, tmp_path: Path) -> None:
+    """Their search grows over parts of them and takes no pool: the path carries supports alone."""
+    data = draw(3, scale="standard")
+    base = Problem(data, M=1, C=0.3, loss="squared-hinge", atoms=mipfs.atoms.make(kind, data))
+    found = mipfs.path(base, M=[1, 2], driver=driver, gap=1e-6)
+    for point in found.points:
+        alone = mipfs.solve(dataclasses.replace(base, M=point.place["M"]), driver, gap=1e-6)
+        assert point.status is Status.OPTIMAL
+        assert point.objective == pytest.approx(alone.objective, rel=3e-6)
+        assert mipfs.verify(point.result, data).accepted
+    found.save(tmp_path / "p.json")
+    document = json.loads((tmp_path / "p.json").read_text())
+    content = (tmp_path / "p.cert.npz").read_bytes()
+    report = check_path(document, tmp_path / "p.cert.npz", content, data)
+    assert report.accepted, report.reason
+    with pytest.raises(UsageError, match="folds are for atoms that are columns of the data"):
+        mipfs.path(base, M=[1, 2], driver=driver, folds=3)
+    with pytest.raises(UsageError, match=r"^pool_gap is for columns that lie in memory"):
+        mipfs.path(base, M=[1, 2], driver=driver, pool_gap=0.2)
+
+
+def test_a_path_takes_the_features_to_begin_with() -> None:
+    base = Problem(draw(3), M=1, C=0.3)
+    found = mipfs.path(base, M=[1, 2], driver="branch", active=("x1",), gap=1e-6)
+    whole = mipfs.path(base, M=[1, 2], driver="branch", gap=1e-6)
+    assert [one.objective for one in found.points] == pytest.approx([one.objective for one in whole.points], rel=3e-6)

@@ -243,3 +243,61 @@ def test_what_declares_needs_a_pool() -> None:
     for call in (partial(write, problem, "model.lp"), partial(mipfs.solve, problem)):
         with pytest.raises(UsageError, match="reduced-mkl needs a pool"):
             call()
+
+
+def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) -> None:
+    credit = str(INSTANCES / "credit.csv")
+    line = ["solve", "fsp-m", credit, "-p", "M=2", "--quiet"]
+    names = ("a.lp", "b.mps", "c.nl")
+    assert main([*line, *(text for name in names for text in ("--write", str(tmp_path / name)))]) == 0
+    for name in names:
+        alone = tmp_path / f"alone-{name}"
+        assert main([*line, "--write", str(alone)]) == 0
+        assert (tmp_path / name).read_bytes().splitlines()[2:] == alone.read_bytes().splitlines()[2:]
+    (tmp_path / "a.lp").unlink()
+    given = [text for name in ("a.lp", "b.txt") for text in ("--write", str(tmp_path / name))]
+    assert main([*line, *given]) == 2  # before anything is written
+    assert not (tmp_path / "a.lp").exists()
+    assert main([*line, *["--write", str(tmp_path / "a.lp")] * 2]) == 2
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_pyomos_own_write_is_read_by_scip(tmp_path: Path, loss: str, labels: bool) -> None:
+    """`model.write` itself, with names that an LP does not hold as they are."""
+    named = data(feature_names=["a b", "w[1]", "3x", "e5"])
+    model = algebraic(Problem(named, M=2, C=0.5, loss=loss))
+    target = tmp_path / "x.lp"
+    model.write(str(target), io_options={"symbolic_solver_labels": labels})
+    best = mipfs.solve(model, gap=1e-8).objective
+    assert solved_by_scip(target) == pytest.approx(best, rel=LOOSE)
+    assert b"^" in target.read_bytes()
+    copy = model.clone()
+    copy.write(str(target))
+    assert solved_by_scip(target) == pytest.approx(best, rel=LOOSE)
+
+
+def test_pyomos_own_write_of_a_linear_model_is_read_by_scip_and_highs(tmp_path: Path) -> None:
+    named = data(feature_names=["a b", "w[1]", "3x", "e5"])
+    problem = Problem(named, M=2, C=0.5)
+    cuts = mipfs.solve(problem, "gbd", keep_cuts=True).cuts
+    assert cuts is not None
+    model = models.benders.rmp(problem, cuts.alphas)
+    target = tmp_path / "rmp.lp"
+    model.write(str(target), io_options={"symbolic_solver_labels": True})
+    best = mipfs.solve(problem, gap=1e-8).objective
+    assert solved_by_highs(target) == pytest.approx(best, rel=1e-3)
+    assert solved_by_scip(target) == pytest.approx(solved_by_highs(target), rel=1e-6)
+
+
+def test_the_constant_of_an_objective_is_kept() -> None:
+    """`Canonical.offset`, and what a program is worth with a variable fixed, against CVXPY's own value."""
+    x, fixed = cp.Variable(2), cp.Variable(2)
+    for goal in (cp.Minimize(cp.sum(x) + 1.0), cp.Maximize(3.0 - cp.sum_squares(x)), cp.Minimize(cp.norm(x) + 2.0)):
+        rows = [x >= fixed, x[0] + x[1] >= 1]
+        sign = 1.0 if isinstance(goal, cp.Minimize) else -1.0
+        for at in (np.array([1.0, 2.0]), np.array([-1.0, 0.25])):
+            value = cp.Problem(goal, [*rows, fixed == at]).solve(solver=cp.CLARABEL)
+            said, found = cones.Canonical(cp.Problem(goal, rows)).solve_fixed({fixed: at})
+            assert said in ("solved", "almost")
+            assert sign * found == pytest.approx(value, rel=1e-6)

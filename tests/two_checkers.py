@@ -2,6 +2,7 @@
 
     python -m tests.two_checkers --count 2000 --mutated 20000 --seed 1     # both parts, with the table
     python -m tests.two_checkers --case 17 --honest                        # one of them again
+    python -m tests.two_checkers --count 0 --documents 160 --forged 5000   # tables, paths, classes and cards, as files
 
 Honest results of every kind, and mutated ones: fields of the JSON and entries of the sidecar changed at random and by
 what a forger would do (`tests.certificate.attack`, and the moves here). A difference is one checker that accepts where
@@ -33,7 +34,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.selection.derived import ChvatalGomory
-from tests.certificate import attack, honest
+from tests.certificate import attack, attack_documents, honest
 
 Rng = np.random.Generator
 BASES = 240
@@ -386,19 +387,26 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="of each part at most, less what is begun")
     parser.add_argument("--move", default="", help="mutated by this move alone, such as edge or nearly")
+    parser.add_argument("--documents", type=int, default=0, help="honest whole documents, beside the others (0)")
+    parser.add_argument("--forged", type=int, default=0, help="forged whole documents (0)")
     parser.add_argument("--case", type=int, help="one mutated document only")
     parser.add_argument("--honest", action="store_true", help="of --case: one honest result")
     given = parser.parse_args(argv)
-    wrong, parts = (
-        0,
-        (("honest", judged), ("mutated", lambda seed, counts: mutated(seed, counts, given.bases, given.move))),
-    )
+    parts: Mapping[str, Callable[[int, Counter[str]], int]] = {
+        "honest": judged,
+        "mutated": lambda seed, counts: mutated(seed, counts, given.bases, given.move),
+        "honest whole": lambda seed, counts: attack_documents.honest(seed - given.seed, counts),
+        "forged whole": lambda seed, counts: attack_documents.attacked(seed, counts, both=True),
+    }
     sizes = {"honest": given.count, "mutated": 10 * given.count if given.mutated is None else given.mutated}
-    for part, judge in parts:
+    sizes |= {"honest whole": given.documents, "forged whole": given.forged}
+    wrong, together = 0, Counter[str]()
+    for part, judge in parts.items():
         counts = Counter[str]()
         seeds = range(given.seed, given.seed + sizes[part])
         if given.case is not None:
-            seeds = range(given.case, given.case + ((part == "honest") == given.honest))
+            asked = ("honest" in part) == given.honest and ("whole" in part) == (given.documents + given.forged > 0)
+            seeds = range(given.case, given.case + asked)
         until = time.monotonic() + given.seconds
         for seed in seeds:
             wrong += judge(seed, counts)
@@ -406,6 +414,14 @@ def main(argv: list[str] | None = None) -> int:
                 break
         if counts:
             print(f"\n{part} results\n{table(counts)}", flush=True)
+            of_all = sum(n for line, n in counts.items() if "both" in line or "declined" in line)
+            declined = sum(n for line, n in counts.items() if "declined" in line)
+            together |= {f"{part} all": of_all, f"{part} declined": declined}
+            print(f"declined by the second: {declined} of {of_all}, {declined / max(1, of_all):.1%}")
+    if given.count and given.documents:
+        of_all = together["honest all"] + together["honest whole all"]
+        declined = together["honest declined"] + together["honest whole declined"]
+        print(f"honest of both parts together: declined {declined} of {of_all}, {declined / max(1, of_all):.1%}")
     print(f"{wrong} to be settled")
     return min(1, wrong)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
+from mipfs.data.rules import FIRST_RULES
 from mipfs.data.stacked import INTERCEPT, column_of, stacked
 
 KIND = "one-vs-rest"
@@ -177,8 +177,8 @@ def _check_labels(document: Document) -> None:
     if not document["shared_support"]:
         for label, result in zip(classes, document["results"], strict=True):
             own = result["params"]["bias"]
-            # before 0.3 it was true there, whatever the problems had; nothing is computed from it
-            agrees = own is document["bias"] or document["bias"] is True
+            # by the first rules it was true there, whatever the problems had; nothing is computed from it
+            agrees = own is document["bias"] or (document["bias"] is True and rules_of(result) == FIRST_RULES)
             require(agrees, f"'bias' is {document['bias']}, and {own!r} of the class {label}")
 
 
@@ -259,13 +259,12 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
 
 
 def _on_stated(together: Document, proof: Arrays, instances: Sequence[Instance]) -> list[Instance]:
-    """The data of the classes, whose columns are the same, on the scale that the proof of all has of the features."""
+    """The data of the classes on the scale that the proof of all of them states of the features."""
     told = {name: array for name, array in proof.items() if name in SCALING_OF_COLUMNS}
-    scaled = on_stated(together, told, instances[0])
-    require(scaled.lengths is None, f"a shared support of features on another scale is not known: {REMEDY}")
-    first = scaled.data
-    same_columns = {"X": first.X, "center": first.center, "shift": first.shift, "scale": first.scale}
-    return [replace(one, **same_columns) for one in instances]
+    scaled = [on_stated(together, told, one) for one in instances]
+    exact = all(one.lengths is None for one in scaled)
+    require(exact, f"a shared support of features on another scale is not known: {REMEDY}")
+    return [one.data for one in scaled]
 
 
 def _check_class(together: Document, result: Document, data: Instance, bias: bool) -> None:

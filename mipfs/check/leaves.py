@@ -197,12 +197,14 @@ class Fixings:
         self.n_inside += change * value
         self.n_free -= change
 
-    def screen(self, bound: float, cost: Array, order: Integers, level: float) -> None:
-        """Fix every free atom whose other value lifts `bound`, the minimum over what is left, to the level.
+    def screen(self, terms: list[float], cost: Array, order: Integers, level: float) -> None:
+        """Fix every free atom whose other value lifts the sum of `terms`, the minimum over what is left, to the level.
 
-        `order` sorts the negative costs. Every difference is three additions, of which the error is taken off. A bound
+        `order` sorts the negative costs. What leaves is taken out of an exact sum, since a cost may be larger than the
+        level by more than a float has digits; the addition of what comes is rounded, and its error taken off. A sum
         that reaches the level itself leaves nothing.
         """
+        bound = sum_below(terms)
         if bound >= level:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
@@ -213,13 +215,16 @@ class Fixings:
         gains = order[free[order]]
         taken = gains[: max(room, 0)]
         rest = gains[max(room, 0) :]
-        last = cost[taken[-1]] if taken.size and taken.size == room else 0.0  # what leaves for another one
-        following = cost[rest[0]] if rest.size else 0.0  # what comes for one that leaves
-        # What the other value lifts it by: an atom in for the last that is taken, or the next in its place.
-        other = cost - last if room > 0 else np.full(cost.size, math.inf)
-        other[taken] = following - cost[taken]
-        size = abs(bound) + np.abs(cost) + max(abs(last), abs(following))
-        free[free] = (bound + other - 4.0 * U * size)[free] >= level
+        last = float(cost[taken[-1]]) if taken.size and taken.size == room else 0.0  # what leaves for another one
+        following = float(cost[rest[0]]) if rest.size else 0.0  # what comes for one that leaves
+        # The sum at the other value: an atom in for the last that is taken, or the next in its place.
+        other = np.full(cost.size, math.inf if room <= 0 and math.isfinite(bound) else -math.inf)
+        if room > 0 and math.isfinite(bound):
+            without = sum_below([*terms, -last])
+            other = without + cost - 2.0 * U * (abs(without) + np.abs(cost))
+        if math.isfinite(bound):
+            other[taken] = [sum_below([*terms, -float(cost[j]), following]) for j in taken]
+        free[free] = other[free] >= level
         ids = np.concatenate([taken[free[taken]], np.setdiff1d(np.flatnonzero(free), taken)])
         count = int(np.count_nonzero(free[taken]))
         self._take(ids, count)
@@ -372,12 +377,13 @@ def least_bound(
         dual = tree.dual[value]
         bound = math.inf
         if fixed.is_empty:
-            reduced, order = _NONE.astype(float), _NONE
+            terms, reduced, order = [math.inf], _NONE.astype(float), _NONE
         else:
             constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
-            bound = sum_below([*constants, *fixed.terms(reduced, order).tolist()])
+            terms = [*constants, *fixed.terms(reduced, order).tolist()]
+            bound = sum_below(terms)
         if j == SCREEN:
-            fixed.screen(bound, reduced, order, level)
+            fixed.screen(terms, reduced, order, level)
             least = min(least, level)
             continue
         done += 1

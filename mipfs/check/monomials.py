@@ -64,6 +64,7 @@ class Monomials:
         require(1e-30 <= self.gamma <= 1e30 and (self.r == 0 or 1e-30 <= self.r <= 1e30), "gamma or r is out of range")
         alone = params["loss"] != "structural" and document.get("near_optimal") is None
         require(alone, "monomials go with neither the structural loss nor a list of near-optimal supports")
+        require(not params.get("weight_bounds"), "bounds on weights are of single features, not of monomials")
         plain = params["lambda"] == 0 and not any(params.get(name) for name in ("forced_in", "forced_out", "penalty"))
         require(plain and type(M) is int and M >= 0, "monomials are selected by their number M alone")
         own = data.rows or data.penalty or data.select.forced_in or data.select.forced_out

@@ -140,7 +140,8 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
     def without_proof() -> None:
         asked = {"kind": "tree", "bound": None, "gap": document["params"]["gap"]}
         read = read_on_data({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
-        said = absent_or(document["bound"], -math.inf, "the bound")
+        entry = document.get("certificate")
+        said = absent_or(document["bound"] if entry is None else entry["bound"], -math.inf, "the certificate's bound")
         judge(read.document, read.incumbent, said)  # that its own numbers fit one another
         found["unchecked"] += (BOUND,)
 

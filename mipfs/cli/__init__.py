@@ -23,9 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
     from mipfs.plumbing import signals
+    from mipfs.plumbing.machine import safe_path
 
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
-    with sound_streams(), signals.unraised(), signals.held(deliver=False):
+    with sound_streams(), safe_path(), signals.unraised(), signals.held(deliver=False):
         try:
             code = _call(argv)
         except (Exception, KeyboardInterrupt) as error:

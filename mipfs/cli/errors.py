@@ -74,6 +74,9 @@ def report(error: BaseException) -> int:
     if isinstance(error, MipfsError):
         complain(str(error))
         return error.exit_code
+    if isinstance(error, FileNotFoundError) and not _has_folder():
+        complain("the current folder was removed; change to another one")
+        return BAD_USAGE
     if isinstance(error, MemoryError):
         complain(f"not enough memory ({error}); give fewer samples or features, or a machine with more of it")
         return BAD_USAGE
@@ -82,6 +85,14 @@ def report(error: BaseException) -> int:
         return BAD_USAGE
     complain(f"internal error: {type(error).__name__}: {error}; set MIPFS_DEBUG=1 to see the traceback")
     return 1
+
+
+def _has_folder() -> bool:
+    """Whether the current folder is there."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def _help_hint(error: BaseException) -> str:

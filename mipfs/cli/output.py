@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +44,7 @@ def finish(
         if target == "-":
             print(result.to_json(), flush=True)
         elif target is not None:
-            result.save(target, certificate_limit=certificate_limit)
+            save_somewhere(target, partial(result.save, certificate_limit=certificate_limit))
         write_page(report, title, result)
     except UsageError:
         if target != "-" and not quiet and (result.has_classifier or result.relaxed is not None):
@@ -90,7 +92,7 @@ def finish_study(
     nothing : whether there is neither a classifier nor a relaxation
     """
     if targets.json not in (None, "-") and hasattr(study, "save"):
-        study.save(targets.json)
+        save_somewhere(targets.json, study.save)
     elif targets.json is not None:
         write_json(study.document(), targets.json)
     write_page(targets.report, targets.title, study)
@@ -199,6 +201,28 @@ def _read_beside(path: Path) -> list[Path]:
         return []  # no data file at all: its reader will say so
 
 
+def save_somewhere(target: str, save: Callable[[str], object]) -> None:
+    """Save to a target; where its folder has vanished since it was checked, into a new folder here, or a temporary one.
+
+    Raises
+    ------
+    UsageError
+        Nothing stands at the target; where the work is, the message says.
+    """
+    try:
+        save(target)
+    except UsageError as error:
+        if output_file.has_folder(Path(target)):
+            raise
+        try:
+            folder = tempfile.mkdtemp(prefix="mipfs-", dir=os.getcwd())
+        except OSError:
+            folder = tempfile.mkdtemp(prefix="mipfs-")
+        place = os.path.join(folder, Path(target).name)
+        save(place)
+        raise UsageError(f"{target}: its folder is gone ({error}); what it was to hold is saved as {place}") from None
+
+
 def write_json(document: Mapping[str, Any], target: str | None) -> None:
     """Write any other JSON document to a file, or to standard output for ``-``; nowhere for None."""
     if target is None:
@@ -208,7 +232,7 @@ def write_json(document: Mapping[str, Any], target: str | None) -> None:
         if target == "-":
             print(text, flush=True)
         else:
-            output_file.save([(Path(target), f"{text}\n".encode())])
+            save_somewhere(target, lambda place: output_file.save([(Path(place), f"{text}\n".encode())]))
 
 
 def _explain_nothing(result: Result) -> int:

@@ -1,9 +1,13 @@
-"""``mipfs resume``: a run whose state was kept goes on, by the command that began it."""
+"""``mipfs resume``: a run whose state was kept goes on, by the command that began it.
+
+That command stands in a file, which may be anybody's: code that it names, and places outside the file's own folder that
+it would write to, are shown and refused without ``--trust``.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
 TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size"
 """Options that are given anew, each with a value."""
+RUNS = "model", "module", "dask"
+"""Parameters of a command by which code comes in: a formulation, modules, a scheduler whose answers are pickles."""
+WRITES = "json", "report", "write", "checkpoint"
+"""Parameters of a command that name what it writes."""
 
 
 def resume(
@@ -38,6 +46,9 @@ def resume(
     option: Option = None,
     json: Json = None,
     report: Report = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run the modules and write to the places that FILE names: it is yours.")
+    ] = False,
     quiet: Quiet = False,
 ) -> int:
     """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""
@@ -62,14 +73,57 @@ def resume(
         if given.get(name, "-") != "-":
             given[name] = str(Path(given[name]).absolute())
     place = str(Path(file).absolute())
+    options = [text for one in option or () for text in ("-o", one)]
+    more = [text for pair in given.items() for text in pair] + ["--quiet"] * quiet
+    goes_on = ["--resume", place, *(["--checkpoint", place] if command == "solve" else [])]
+    arguments = [*_without(began.arguments, given, option or ()), *options, *more, *goes_on]
+    if not trust:
+        _check_named(file, arguments, began.folder, given)
     try:
         os.chdir(began.folder)  # where the file names of the command are of
     except OSError as error:
         raise UsageError(f"{file}: the run was begun in {began.folder}, {error.strerror}; it goes on there") from None
-    options = [text for one in option or () for text in ("-o", one)]
-    more = [text for pair in given.items() for text in pair] + ["--quiet"] * quiet
-    goes_on = ["--resume", place, *(["--checkpoint", place] if command == "solve" else [])]
-    return main([*_without(began.arguments, given, option or ()), *options, *more, *goes_on])
+    return main(arguments)
+
+
+def _check_named(file: str, arguments: Sequence[str], folder: str, given: Collection[str]) -> None:
+    """Refuse code that a file names, and what it would have written outside its own folder.
+
+    The arguments are read as the command itself reads them, so that no way of writing an option goes past this.
+
+    Raises
+    ------
+    UsageError
+    """
+    from mipfs.cli.app import app
+
+    group = typer.main.get_command(app)
+    command = group.get_command(typer.Context(group), arguments[0])  # type: ignore[attr-defined]
+    said = command.make_context(arguments[0], list(arguments[1:])).params
+    own = os.path.dirname(os.path.realpath(file))
+    found = []
+    for name in (*RUNS, *WRITES):
+        option = "MODEL" if name == "model" else f"--{name}"
+        for value in [] if option in given else _values(said.get(name)):
+            if name in RUNS and (name != "model" or value.endswith(".py")):
+                found.append(f"{option} {value} (which would run)")
+            elif name in WRITES and value != "-" and not _is_within(os.path.join(folder, value), own):
+                found.append(f"{option} {value} (outside its folder)")
+    if found:
+        raise UsageError(
+            f"{file}: what runs and where it writes is not for a file to say, and this one says {', '.join(found)}; "
+            "give another --json or --report, or --trust where the file is yours"
+        )
+
+
+def _values(given: str | Sequence[str] | None) -> Sequence[str]:
+    """The values of an option, given once, several times, or not."""
+    return [given] if isinstance(given, str) else given or ()
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Whether a file is, or would be, in a folder or below it, at the end of all links."""
+    return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def _began(file: str) -> tuple[Began, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -129,8 +129,10 @@ def solve(
         typer.Option("--dask", metavar="ADDRESS", help="Give the work to the workers of a Dask scheduler."),
     ] = None,
     write: Annotated[
-        str | None,
-        typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
+        list[str] | None,
+        typer.Option(
+            "--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl; also several."
+        ),
     ] = None,
     shared_support: Annotated[
         bool,
@@ -169,7 +171,7 @@ def solve(
     params = parse_params(with_M_and_C(param, M, C))
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
-    _check_outputs(inputs, json, report, write, checkpoint, resume)
+    _check_outputs(inputs, json, report, write or (), checkpoint, resume)
     enter(module or ())
     declaration = formulation.load(model)
     given = read_options(scale, label, positive, recipe_options(drop, use, impute, types, words))
@@ -205,8 +207,8 @@ def solve(
     options |= {"certificate": False} if no_certificate else {}
     if preselect is not None:
         options["active"] = _preselected(problem, driver, preselect, seed)
-    if write is not None:
-        written.write(declared, write, options)
+    for place in write or ():
+        written.write(declared, place, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers, _cluster(dask, driver) as where:
             options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
@@ -221,7 +223,7 @@ def _check_outputs(
     inputs: tuple[str | None, ...],
     json: str | None,
     report: str | None,
-    write: str | None,
+    write: Sequence[str],
     checkpoint: str | None,
     resume: str | None,
 ) -> None:
@@ -230,12 +232,14 @@ def _check_outputs(
     from mipfs.cli.output import check_page, check_target
 
     check_target(json, *inputs, pair=True)
-    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
-    if write is not None:
-        written.check_suffix(Path(write))
-        check_target(write, *inputs, json, option="--write")
+    check_page(report, *inputs, resume, outputs=(json, *write, checkpoint))
+    for k, place in enumerate(write):
+        written.check_suffix(Path(place))
+        check_target(place, *inputs, json, option="--write")
+        if os.path.realpath(place) in map(os.path.realpath, write[:k]):
+            raise UsageError(f"--write {place} is given twice; give every model its own file")
     if checkpoint is not None:
-        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
+        check_target(checkpoint, *inputs, json, *write, option="--checkpoint")
 
 
 def _keeper(checkpoint: str | None, every: float | None) -> Any:

@@ -106,6 +106,4 @@ def _content(model: Any, suffix: str) -> bytes:
             raise UsageError(
                 f"the model does not fit into {suffix}, which holds no exponentials and logarithms; write it as .nl"
             ) from failure
-        content = path.read_bytes()
-    # SCIP reads squares without the space that Pyomo leaves in them
-    return content.replace(b" ^ 2\n", b" ^2\n") if suffix == ".lp" else content
+        return path.read_bytes()

@@ -12,13 +12,14 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mipfs.capability import Capability, check
 from mipfs.drivers import master_state, tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import StartWarning, UsageError
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import Seed, Within, declared
 from mipfs.plumbing.registry import meant, module_of
@@ -29,6 +30,9 @@ from mipfs.run.checkpoint import EVERY, Keeper
 from mipfs.run.run import Observer, settings_of
 from mipfs.settings import DriverSettings
 from mipfs.widened import widened
+
+if TYPE_CHECKING:
+    from mipfs.formulation.own_program import Evaluation
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -228,13 +232,22 @@ def _opened(
     why_no_state = _why_no_state(problem, name, checked)
     if why_no_state and (keeper is not None or resume is not None):
         raise UsageError(why_no_state)
+    own = _evaluated(model, compiled)
     state = State.load(resume) if isinstance(resume, (str, Path)) else resume
     if state is not None:
         state.check(problem, name)
     keeper = Keeper() if stepwise and not why_no_state else keeper
-    return Session(
-        model, problem, name, module, checked, keeper=keeper, resume=state, why_no_state=why_no_state, **asked
-    )
+    kept: dict[str, Any] = {"keeper": keeper, "resume": state, "why_no_state": why_no_state}
+    return Session(model, problem, name, module, checked, own=own, **kept, **asked)
+
+
+def _evaluated(model: Any, problem: Problem) -> Evaluation | None:
+    """A program of a user's own beside its problem, at points that are drawn; None for any other model."""
+    if not isinstance(model, Formulation) or model.cvxpy is None:
+        return None
+    from mipfs.formulation.own_program import evaluated  # loads CVXPY
+
+    return evaluated(model, problem)
 
 
 def _begun(model: Any, problem: Problem, driver: str, module: ModuleType) -> dict[str, Any]:
@@ -274,6 +287,9 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) 
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
+            others = [other for other in DRIVERS if name in get_driver(other).Options.__dataclass_fields__]
+            if others:
+                raise UsageError(f"driver {driver!r} has no option {name!r}, {', '.join(others)} have it; leave it out")
             hint = meant(name, [*known, "verbose", "callback", "observers"], f"it has {', '.join(known)}")
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given, **({"seed": seed} if "seed" in known else {}))

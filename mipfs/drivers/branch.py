@@ -257,9 +257,14 @@ def completion_kernels(problem: Problem) -> Sequence[Step]:
     return Completions(problem, np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)).kernels()
 
 
+def grows(problem: Problem, active: Sequence[str] | None) -> bool:
+    """Whether a problem is solved over growing parts of its atoms (`mipfs.drivers.growing`), which take no pool."""
+    return active is not None or not problem.data.block().is_stored
+
+
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
-    if run.options.active is not None or not run.problem.data.block().is_stored:
+    if grows(run.problem, run.options.active):
         return growing.run(run, search)
     return search(run)
 

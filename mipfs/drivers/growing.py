@@ -177,7 +177,10 @@ def _check(run: Run) -> None:
         raise UsageError(f"{what} takes neither the structural loss nor whole extra variables; {remedy}")
     for name in ("pool", "validation", "pool_gap", "pool_size"):
         if getattr(options, name) is not None:
-            raise UsageError(f"active and {name} do not go together; leave one of them out")
+            if options.active:
+                raise UsageError(f"active and {name} do not go together; leave one of them out")
+            where = "columns that lie in memory, and these are made as they are needed or lie in files"
+            raise UsageError(f"{name} is for {where}; leave it out")
 
 
 def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -16,11 +16,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from types import ModuleType, TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mipfs.errors import NumericalError, StoppedError, UsageError
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
+from mipfs.result.loaded import point_of
 from mipfs.result.result import Record, Result
 from mipfs.result.state import State
 from mipfs.run.checkpoint import Keeper, state_of, taken_up
@@ -30,6 +31,9 @@ from mipfs.run.outcome import Outcome
 from mipfs.run.run import Made, Observer, Run, Steps, interruptible, settings_of
 from mipfs.run.warm_up import prepare
 from mipfs.settings import DriverSettings
+
+if TYPE_CHECKING:
+    from mipfs.formulation.own_program import Evaluation
 
 
 class Session:
@@ -51,6 +55,7 @@ class Session:
     resume : State, optional, to go on with
     why_no_state : str, why the driver has no state for this problem; empty where it has
     settings : DriverSettings, optional, the driver's
+    own : Evaluation, optional, of a program of a user's own, which is evaluated at the answer too
 
     Attributes
     ----------
@@ -73,12 +78,14 @@ class Session:
         resume: State | None = None,
         why_no_state: str = "",
         settings: DriverSettings | None = None,
+        own: Evaluation | None = None,
     ) -> None:
         self.problem = problem
         self.driver = driver
         self.record: Record | None = None
         self.is_over = False
         self._model = model
+        self._own = own
         self._keeper = keeper
         self._why_no_state = why_no_state
         self._made: Made = None
@@ -162,6 +169,8 @@ class Session:
             raise self._error
         if self._result is None:
             found = result_of(self._run, self.driver)
+            if self._own is not None and found.has_classifier:
+                self._own.check(point_of(found, self._own.problem), found.objective)
             self._result = found if self._keeper is None else dataclasses.replace(found, state=self._keeper.state)
             if not isinstance(self._model, Problem) and found.has_classifier:
                 self._result.load_into(self._model)

@@ -14,6 +14,7 @@ from scipy import sparse
 from mipfs.data.names import unique
 from mipfs.formulation.cvxpy_attach import Sigma
 from mipfs.formulation.program import Formulation
+from mipfs.formulation.pyomo_model import DeclaredModel
 from mipfs.plumbing.arrays import terms_of
 from mipfs.solvers.cones import Canonical
 
@@ -36,7 +37,7 @@ def pyomo_of(declared: Formulation) -> Any:
     columns = canonical.data["param_prob"].var_id_to_col
     names = _names(program, columns, canonical.data["c"].size)
     maximise = type(program.objective).__name__ == "Maximize"
-    model = pyo.ConcreteModel(declared.problem.formulation or "program")
+    model = DeclaredModel(declared.problem.formulation or "program")
     model.x = pyo.Var(names)
     x = list(model.x.values())
     for key, k, domain in whole:

@@ -7,7 +7,7 @@ the same parts, a new `Formulation` around it, copies and pickles.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import cvxpy
@@ -48,6 +48,26 @@ class Sigma(cvxpy.Variable):
         if isinstance(key, (list, tuple)) and key and all(isinstance(name, str) for name in key):
             return super().__getitem__(self._problem.atoms_of(list(key)))
         return super().__getitem__(key)
+
+    def copy(self, args: Any = None, id_objects: Any = None) -> Any:
+        """Itself, or what takes its place; CVXPY asks for it where it makes a solver's form of a program.
+
+        Raises
+        ------
+        RowError
+            It is a multiplier: a constraint over it would bind nothing.
+        """
+        if self.is_multiplier and not (id_objects and id(self) in id_objects):
+            raise RowError(
+                "sigma is a multiplier of this dual program, in which a constraint over it binds nothing; add it by "
+                "formulation.with_constraints([...]), which declares the program anew, and solve that one's cvxpy"
+            )
+        return super().copy(args, id_objects)  # type: ignore[no-untyped-call]
+
+    @property
+    def is_multiplier(self) -> bool:
+        """Whether the program is a dual one, whose multiplier it is."""
+        return self._row is not None
 
     @property
     def names(self) -> Sequence[str]:
@@ -130,6 +150,9 @@ class Built:
     objective : tuple of the kind of the objective and its expression
     constraints : tuple of (constraint, its arguments)
     variables : frozenset of int, the ids of the program's variables and of σ
+    origin : tuple of (Formulation, constraints), or None
+        Of a program that was declared anew: the one before, and the rows that were added to it.
+    extras : tuple of (variable, int), the user's own entries that are the last extra variables of its problem
     """
 
     name: str
@@ -138,6 +161,8 @@ class Built:
     objective: tuple[type, Any]
     constraints: tuple[tuple[Any, tuple[Any, ...]], ...]
     variables: frozenset[int]
+    origin: tuple[Formulation, tuple[Any, ...]] | None = None
+    extras: tuple[tuple[Any, int], ...] = ()
 
 
 def attach(declared: Formulation, name: str, declare: Callable[[Problem], Formulation]) -> Formulation:
@@ -156,6 +181,18 @@ def attach(declared: Formulation, name: str, declare: Callable[[Problem], Formul
     objective = type(goal), goal.args[0]
     built = Built(name, declare, declared, objective, constraints, frozenset(v.id for v in variables))
     for variable in variables:
+        setattr(variable, MARK, built)
+    return declared
+
+
+def reattached(
+    declared: Formulation, origin: tuple[Formulation, tuple[Any, ...]], extras: tuple[tuple[Any, int], ...]
+) -> Formulation:
+    """Remember what a formulation was declared anew of; returns it."""
+    built = built_of(declared)
+    assert built is not None
+    built = replace(built, origin=origin, extras=extras)
+    for variable in [*declared.cvxpy.variables(), *_leaves(declared.sigma)]:
         setattr(variable, MARK, built)
     return declared
 

@@ -27,7 +27,7 @@ from mipfs.formulation.weight_ends import on_users_scale, with_bounds
 from mipfs.plumbing.arrays import Array, row_of
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
-from mipfs.selection.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows, Selection
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -162,10 +162,27 @@ def _weight_bounds(problem: Problem, w: Any, constraints: Sequence[Any]) -> Weig
 
 def _about_selection(formulation: Formulation) -> list[Any]:
     """Of a user's own program the constraints over σ and variables that nothing else in it is about."""
+    return _parted(formulation)[0]
+
+
+def apart_from_selection(formulation: Formulation) -> list[Any]:
+    """Of a user's own program the constraints that are no rows over the selection."""
+    return _parted(formulation)[1]
+
+
+def selection_of(formulation: Formulation) -> Selection:
+    """The set that the rows of a user's own program alone describe, whatever its problem says."""
+    problem = formulation.problem
+    read = _Reader(problem, formulation.sigma).read(_about_selection(formulation))
+    return Selection(problem.atoms.count, None, (), (), read.rows, problem.atoms.names)
+
+
+def _parted(formulation: Formulation) -> tuple[list[Any], list[Any]]:
+    """The constraints over σ and variables that nothing else in a program is about, and the others."""
     sigma = formulation.sigma
     program = formulation.cvxpy
     if not isinstance(sigma, cvxpy.Variable):
-        return []
+        return [], list(program.constraints)
     tied = {v.id for v in program.objective.variables()} - {sigma.id}
     parts = [(one, {v.id for v in one.variables()} - {sigma.id}) for one in program.constraints]
     grew = True
@@ -175,7 +192,7 @@ def _about_selection(formulation: Formulation) -> list[Any]:
             if ids & tied and not ids <= tied:
                 tied |= ids
                 grew = True
-    return [one for one, ids in parts if not ids & tied]
+    return [one for one, ids in parts if not ids & tied], [one for one, ids in parts if ids & tied]
 
 
 def _without_known(read: Read, problem: Problem) -> Read:

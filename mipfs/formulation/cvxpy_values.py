@@ -41,6 +41,8 @@ def load(formulation: Formulation, point: Point) -> None:
     own = 0 if problem.rows is None else len(problem.rows.extra)
     u = [v for v in formulation.cvxpy.variables() if built is not None and v.id in built.variables and v.name() == "u"]
     entries = [(v, k) for v in u for k in range(v.size)] if u else [(None, k) for k in range(own)]
+    if built is not None and built.extras:
+        entries = [*entries[: own - len(built.extras)], *built.extras]
     _put_entries([*entries, *read_added(formulation).extras], point.extra)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -67,10 +67,16 @@ class Formulation:
             importlib.import_module("mipfs.formulation.cvxpy_attach").may_grow(self.cvxpy)
 
     def __repr__(self) -> str:
-        return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
+        said = "a program of your own"
+        if self.cvxpy is not None:
+            said = importlib.import_module("mipfs.formulation.cvxpy_added").relaxation(self)
+        return f"<Formulation {self.problem.formulation or 'of your own'}, {said}, in CVXPY; {self.problem}>"
 
     def with_constraints(self, constraints: Any) -> Formulation:
         """A copy with more constraints, affine in σ and in variables of your own: rows of the selection.
+
+        Where σ is no variable of the program (NMMKL, the dual forms), or the program is over a pool of selections, it
+        is declared anew with the rows: its `cvxpy` and its `sigma` are others then.
 
         Parameters
         ----------
@@ -79,7 +85,7 @@ class Formulation:
         Raises
         ------
         UsageError
-            Something else.
+            Something else, or rows that no selection of the program's pool satisfies.
         """
         import cvxpy
 
@@ -87,7 +93,9 @@ class Formulation:
         for one in several:
             if not isinstance(one, cvxpy.constraints.constraint.Constraint):
                 raise UsageError(f"{shown(one)} is no constraint of CVXPY; write one such as sigma[0] + sigma[1] <= 1")
-        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *several]))
+        from mipfs.formulation.cvxpy_added import with_rows
+
+        return with_rows(self, several)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""

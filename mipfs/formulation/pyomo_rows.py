@@ -49,8 +49,8 @@ def compile(model: Any) -> Problem:
     ------
     RowError
         A row that is not linear or uses variables outside ``select``, a component that is no row,
-        variable or data, a ``sigma`` fixed between 0 and 1, a bound on a weight that leaves out 0, or any other
-        change outside ``select``.
+        variable or data, a ``sigma`` fixed between 0 and 1 or beyond its bounds, a bound on a weight that leaves out 0,
+        or any other change outside ``select``.
     """
     compiler = read(model)
     problem = compiler.attached.problem
@@ -132,13 +132,18 @@ class _Compiler:
         for j, s in enumerate(self.sigma):
             if s.domain is not pyo.Binary:
                 raise RowError(f"{s.name} is no longer binary ({s.domain}); every feature is selected or not")
+            lb, ub = s.bounds
             if s.fixed:
                 value = s.value
                 if value is None or not abs(value - round(value)) <= INTEGRALITY or round(value) not in (0, 1):
                     raise RowError(f"{s.name} is fixed at {value}; a selection variable is 0 or 1")
+                if not lb - INTEGRALITY <= round(value) <= ub + INTEGRALITY:
+                    raise RowError(
+                        f"{s.name} is fixed at {value:g}, beyond its bounds [{lb:g}, {ub:g}]: that is inconsistent; "
+                        "fix it within them, or change the bounds"
+                    )
                 self.forced[round(value)].append(j)
                 continue
-            lb, ub = s.bounds
             low, high = math.ceil(max(lb, 0.0) - INTEGRALITY), math.floor(min(ub, 1.0) + INTEGRALITY)
             if low > high:
                 self._bounds_row(s, j, lb, ub)

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.formulation.conic import bias_of, cp, loss_of
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
+from mipfs.formulation.pyomo_model import DeclaredModel
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof import single
@@ -67,7 +68,7 @@ def rmp(problem: Problem, alphas: Iterable[npt.ArrayLike] = ()) -> Any:
 
     if problem.atoms.count > MOST_ATOMS:
         raise TooLargeError(f"{problem.atoms.count} features are too many for RMP in Pyomo (at most {MOST_ATOMS})")
-    model = pyo.ConcreteModel("RMP")
+    model = DeclaredModel("RMP")
     model.select = select_block(problem)
     model.eta = pyo.Var()
     model.cuts = pyo.ConstraintList()

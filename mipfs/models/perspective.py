@@ -32,6 +32,7 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import design_of
 from mipfs.formulation.program import check_size
 from mipfs.formulation.pyomo_attach import attach
+from mipfs.formulation.pyomo_model import DeclaredModel
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import terms_of
 from mipfs.problem import Problem
@@ -57,7 +58,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     """
     check(problem, "fsp-m")
     check_size(problem.data)
-    model = pyo.ConcreteModel(name)
+    model = DeclaredModel(name)
     model.select = select_block(problem)
     model.svm = svm_block(problem, model.select.sigma)
 

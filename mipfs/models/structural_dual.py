@@ -102,6 +102,7 @@ def declare(
     check(wide, "structural")
     check_size(wide.data, "CVXPY program")
     again: Callable[[Problem], Formulation] = partial(declare, form=form)
+    is_generated = pool is None
     if counts is None or losses is None or pool is None:
         if not counts is losses is pool is None:
             raise UsageError("counts, losses and the pool belong together; give all of them or none")
@@ -122,7 +123,7 @@ def declare(
         program = cp.Problem(
             program.objective, [*program.constraints, sigma == sigmas[:, : problem.atoms.count].T @ variables["mu"]]
         )
-    return attach(Formulation(problem, program, sigma, variables), "structural", again)
+    return attach(Formulation(problem, program, sigma, variables, hull=is_generated), "structural", again)
 
 
 def _dual(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any, dict[str, Any], Any]:

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Where it is set, Python does not look into the current folder."""
+
 
 def cores() -> int:
     """Cores that this process may use; where the system does not say, all there are."""
@@ -25,17 +28,39 @@ def apart() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
+def python_at(module: str, function: str) -> list[str]:
+    """The command of a process of Python that calls a function of a module of the package.
+
+    It finds what this process finds, and nothing in the folder that it is started in: Python's `-m` and `-c` would look
+    there first, and run a file of anybody's that has the name of a module.
+    """
+    package = str(Path(__file__).parents[2])
+    places = sys.path if package in sys.path else [*sys.path, package]
+    begins = f"import sys; sys.path[:] = {places!r}; from {module} import {function}; {function}()"
+    return [sys.executable, "-c", begins]
+
+
 def process_of(module: str, errors: int | IO[bytes]) -> subprocess.Popen[bytes]:
-    """A process of Python at a module of the package, that reads a request and writes its answer; apart from Ctrl-C."""
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """A process at the `main` of a module of the package, that reads a request and writes its answer; apart from
+    Ctrl-C.
+    """
     return subprocess.Popen(
-        [sys.executable, "-m", module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env={**os.environ, "PYTHONPATH": path},
-        **apart(),
+        python_at(module, "main"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, **apart()
     )
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Let no process of Python that a library starts in a block look for modules in the current folder."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def at_work(asked: int | None) -> int:

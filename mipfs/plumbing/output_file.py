@@ -58,9 +58,7 @@ def save(files: Iterable[tuple[Path, Content]]) -> None:
             _move(parts)
         finally:
             for part in parts:
-                for left in (part.beside, part.kept):
-                    with suppress(OSError):
-                        left.unlink()
+                part.forget()
 
 
 @contextmanager
@@ -93,13 +91,24 @@ def alone(folder: Path) -> Iterator[None]:
 
 def is_stream(path: Path) -> bool:
     """Whether a path leads to a pipe, a terminal or a device, where nothing can stand beside it."""
-    if _STREAM.fullmatch(os.path.abspath(path)):
-        return True
+    try:
+        if _STREAM.fullmatch(os.path.abspath(path)):
+            return True
+    except FileNotFoundError:
+        raise _cannot(path, "the current folder was removed") from None
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def has_folder(path: Path) -> bool:
+    """Whether the folder of a file is there."""
+    try:
+        return os.path.isdir(os.path.dirname(os.path.abspath(path)))
+    except FileNotFoundError:  # the current folder was removed
+        return False
 
 
 def check(path: Path, inputs: Sequence[str | Path] = ()) -> None:
@@ -121,32 +130,105 @@ def check(path: Path, inputs: Sequence[str | Path] = ()) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """A file that is whole, beside its place."""
+    """A file that is whole, beside its place; `lock` says to others that whoever made it is alive, where it can."""
 
     path: Path
     place: Path
     beside: Path
     kept: Path
+    lock: int | None
 
     @classmethod
     def of(cls, path: Path, content: Content) -> _Part:
         place = _place(path)
-        token = secrets.token_hex(4)
-        beside, kept = (place.with_name(f".{place.name[:_NAME]}.{token}.{end}") for end in ("part", "kept"))
+        _clear(place)
         try:
-            # As `open` would: the umask decides, unless there is a file whose permissions it takes over.
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            part, handle = cls._begun(path, place)
+        except OSError as error:
+            raise _cannot(path, error) from None
+        try:
             with os.fdopen(handle, "wb") as stream:
                 if place.exists():
                     _take_over(handle, place.stat())
                 _write(content, stream)
                 stream.flush()
                 os.fsync(handle)
-        except OSError as error:
+        except BaseException as error:
+            part.forget()
+            if isinstance(error, OSError):
+                raise _cannot(path, error) from None
+            raise
+        return part
+
+    @classmethod
+    def _begun(cls, path: Path, place: Path) -> tuple[_Part, int]:
+        """An empty part that is locked, and its handle; once more where another one cleared it before it was locked."""
+        while True:
+            token = secrets.token_hex(4)
+            beside, kept = (place.with_name(f".{place.name[:_NAME]}.{token}.{end}") for end in ("part", "kept"))
+            # As `open` would: the umask decides, unless there is a file whose permissions it takes over.
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            part = cls(path, place, beside, kept, _lock(handle))
+            if part.lock is None or beside.exists():
+                return part, handle
+            os.close(handle)
+            part.forget()
+
+    def forget(self) -> None:
+        """Remove what is not in its place."""
+        for left in (self.beside, self.kept):
             with suppress(OSError):
-                beside.unlink()
-            raise _cannot(path, error) from None
-        return cls(path, place, beside, kept)
+                left.unlink()
+        if self.lock is not None:
+            os.close(self.lock)
+
+
+def _lock(handle: int) -> int | None:
+    """Lock a file that is being written as long as this process lives, or until what is returned is closed."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        return os.dup(handle)
+    except (ImportError, OSError):  # a system or a file system that knows no locks
+        return None
+
+
+def _clear(place: Path) -> None:
+    """Remove what killed processes left beside a file: names that `_Part` gives, whose `.part` nobody has locked.
+
+    Where there are no locks nothing is removed: its owner may be at work, on this machine or another one. A `.kept`
+    goes with the `.part` of its token; one without is what a kill after the last move has left, and goes too, unless
+    a lock on the file itself, which was a `.part`, says that its owner is still there.
+    """
+    begins = f".{place.name[:_NAME]}."
+    left = re.compile(re.escape(begins) + "([0-9a-f]{8})[.](part|kept)")
+    with suppress(OSError):
+        found = [match for name in os.listdir(place.parent) if (match := left.fullmatch(name))]
+        for token in sorted({match[1] for match in found}):
+            part, kept = (place.with_name(f"{begins}{token}.{end}") for end in ("part", "kept"))
+            if _is_dead(part if os.path.lexists(part) else place):
+                for one in (part, kept):
+                    one.unlink(missing_ok=True)
+
+
+def _is_dead(path: Path) -> bool:
+    """Whether nobody holds the lock of a file, on a file system that has locks; also where there is no file."""
+    try:
+        import fcntl
+
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return True
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def _place(path: Path) -> Path:

@@ -2,8 +2,9 @@
 
 No system replaces two files in one step. So before the certificate is replaced, the one that stands there gets a second
 name with its digest in it, RESULT.0123456789ab.cert.npz, under which a reader of the old JSON finds it until the new
-JSON stands; then that name goes. Whatever moment a process is ended at, the JSON that stands there has its certificate.
-Those who save to one folder wait for one another, so that nobody takes away what another one's JSON names.
+JSON stands; then that name goes (docs/certificate.md, "Which file it is", tells readers). Whatever moment a process is
+ended at, the JSON that stands there has its certificate. Those who save to one folder wait for one another, so that
+nobody takes away what another one's JSON names.
 """
 
 from __future__ import annotations

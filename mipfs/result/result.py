@@ -368,7 +368,7 @@ class Result(Judged, Plotted, HasCuts):
             The file claims less than the run found.
         """
         from mipfs.proof import pair
-        from mipfs.result.sidecar import spooled
+        from mipfs.result.sidecar import Spooled, spooled
 
         path = Path(path)
         if output_file.is_stream(path):
@@ -376,8 +376,12 @@ class Result(Judged, Plotted, HasCuts):
             return
         beside = pair.sidecar_of(path)
         content, certificate = spooled(self, beside.name, 1e6 * certificate_limit, beside.parent)
-        claimed = self._claiming(certificate)
-        pair.save(path, f"{claimed.to_json()}\n".encode(), content)
+        try:
+            claimed = self._claiming(certificate)
+            pair.save(path, f"{claimed.to_json()}\n".encode(), content)
+        finally:
+            if isinstance(content, Spooled):
+                content.close()
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
         if claimed.bound < self.bound:

@@ -102,8 +102,12 @@ class Spooled:
     """
 
     def __init__(self, claim: Claim, room: Path) -> None:
-        self._file = tempfile.SpooledTemporaryFile(SMALL, dir=str(room))  # noqa: SIM115
-        write_arrays(claim.arrays(), self._file, zipfile.ZIP_DEFLATED)
+        self._file = tempfile.SpooledTemporaryFile(SMALL, dir=str(room))  # noqa: SIM115 (closed by `close`)
+        try:
+            write_arrays(claim.arrays(), self._file, zipfile.ZIP_DEFLATED)
+        except OSError:
+            self.close()
+            raise
         self._file.seek(0)
         self.sha256 = hashlib.file_digest(self._file, "sha256").hexdigest()
 
@@ -111,6 +115,10 @@ class Spooled:
         """Write it to a stream."""
         self._file.seek(0)
         shutil.copyfileobj(self._file, stream)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
 
 def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:

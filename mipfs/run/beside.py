@@ -11,7 +11,6 @@ import gc
 import os
 import pickle
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from typing import IO, Any, cast
 from numba.core import event
 
 from mipfs.compiled import is_kept
-from mipfs.plumbing.machine import cores
+from mipfs.plumbing.machine import cores, python_at
 from mipfs.pointers import Step
 
 POLL_SECONDS = 0.05
@@ -35,7 +34,6 @@ GARBAGE = 3000
 """New objects of a process beside after which Python looks for garbage."""
 FUNCTION, LIST = b".", b"\n"
 """What a process beside writes when a function is compiled, and when a list of jobs is done."""
-CHILD = "import sys; sys.path[:] = {path!r}; from mipfs.run.beside import work; work()"
 
 Job = tuple[str, str, tuple[Any, ...]]
 """A function by module and name, and what it is called with."""
@@ -125,7 +123,7 @@ class _Worker:
         self.is_alive = True
         self._done = threading.Event()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", CHILD.format(path=sys.path)],
+            python_at("mipfs.run.beside", "work"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         threading.Thread(target=self._hear, args=(progress,), daemon=True).start()

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -112,7 +112,8 @@ class Canonical:
     @property
     def offset(self) -> float:
         """The constant of the objective, in the sense of the solver's minimisation."""
-        return float(sum(part["offset"] for part in self._inverse if isinstance(part, dict) and "offset" in part))
+        known = (getattr(part, "inverse_data", part) for part in self._inverse)  # from 1.9 on CVXPY wraps the solver's
+        return float(sum(part["offset"] for part in known if isinstance(part, dict) and "offset" in part))
 
     @property
     def work(self) -> float:
@@ -184,6 +185,51 @@ class Canonical:
             return solution.status
         answer = {"status": "Solved", "x": solution.values, "z": -program.multipliers(), "obj_val": solution.bound}
         return self._keep({**answer, "solve_time": 0.0, "iterations": 0})
+
+    def solve_fixed(self, at: Mapping[Any, Array]) -> tuple[str, float]:
+        """Solve with variables fixed, in this process; what stands in the program's variables stays.
+
+        Parameters
+        ----------
+        at : mapping of variable, one without attributes, to its entries, column by column
+
+        Returns
+        -------
+        str, float
+            As `solve` says, or "almost" where Clarabel calls it almost solved; and the value in the sense of the
+            solver's minimisation, infinite where there is none.
+
+        Raises
+        ------
+        NumericalError
+            Clarabel raised an error, twice.
+        """
+        size = self.data["c"].size
+        first = self.data["param_prob"].var_id_to_col
+        x = np.zeros(size)
+        is_fixed = np.zeros(size, dtype=bool)
+        for variable, values in at.items():
+            place = slice(first[variable.id], first[variable.id] + values.size)
+            x[place], is_fixed[place] = values, True
+        left = np.flatnonzero(~is_fixed)
+        half, A = self._matrix("P"), sparse.csc_matrix(self.data["A"])
+        P = half + sparse.triu(half, 1).T
+        q = self.data["c"] + P @ x
+        request = (
+            sparse.csc_matrix(sparse.triu(P[left][:, left])),
+            q[left],
+            A[:, left],
+            self.data["b"] - A @ x,
+            self.cones,
+        )
+        answer = _asked(request)
+        assert answer is not None  # nothing stops it
+        said = STATUSES.get(answer["status"], "failed")
+        if said != "solved":
+            return said, -np.inf if said == "unbounded" else np.inf
+        x[left] = answer["x"]
+        said = "solved" if answer["status"] == "Solved" else "almost"
+        return said, float(0.5 * x @ (P @ x) + self.data["c"] @ x) + self.offset
 
     def _matrix(self, name: str) -> Any:
         size = self.data["c"].size
@@ -348,7 +394,3 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a solver prints must not mix with the answer
     answers.write(pickle.dumps(_clarabel(*pickle.load(sys.stdin.buffer))))
     answers.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -222,7 +222,3 @@ def _reporter(scip: Any, columns: list[Any], send: Callable[[dict[str, Any]], No
 
     scip.includeEventhdlr(Watcher(), "mipfs", "reports incumbents and bounds")
     return report
-
-
-if __name__ == "__main__":
-    main()

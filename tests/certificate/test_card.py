@@ -176,6 +176,13 @@ def test_kept_cards_of_the_first_version(file: Path, tmp_path: Path, capsys: pyt
     for change in ({"error": document["error"] + 0.01}, {"objective": document["objective"] * 1.001}, {"bins": 0}):
         (tmp_path / "c.json").write_text(json.dumps(document | change))
         assert main(["verify", str(tmp_path / "c.json"), str(data)]) == 1, change
+    raised = json.loads(json.dumps(document))  # above what the entry of the certificate says, which is not there
+    raised["result"] |= {"bound": raised["result"]["objective"], "gap": 0.0, "status": "OPTIMAL"}
+    (tmp_path / "c.json").write_text(json.dumps(raised))
+    at_most = raised["result"]["certificate"]["bound"]
+    assert main(["verify", str(tmp_path / "c.json"), str(data)]) == int(
+        at_most < raised["result"]["objective"] * (1 - 1e-8)
+    )
     document["result"]["objective"] *= 1.001
     (tmp_path / "c.json").write_text(json.dumps(document))
     assert main(["verify", str(tmp_path / "c.json"), str(data)]) == 1

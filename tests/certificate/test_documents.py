@@ -432,3 +432,20 @@ def test_the_page_says_what_is_not_checked(room: Path, made: Callable[[str], Mad
 def test_documents_have_the_form_of_their_schema(made: Callable[[str], Made], name: str) -> None:
     document, _ = made(name)
     assert not broken(document, schema("path" if name == "M" else "classes"))
+
+
+def test_a_document_of_the_first_rules_may_say_that_its_classes_have_intercepts(
+    room: Path, made: Callable[[str], Made]
+) -> None:
+    """From the second rules on it is compared; before, what was said is no part of any problem."""
+    document, content = made("one a class")
+    assert document["bias"] is True
+    for result in document["results"]:
+        result["params"]["bias"] = False
+    assert "'bias' is True, and False of the class 0" in checked(room, "one a class", document, content).reason
+    for result in document["results"]:
+        del result["rules"]
+    assert "'bias'" not in checked(room, "one a class", document, content).reason
+    document["bias"] = False
+    document["results"][0]["params"]["bias"] = True
+    assert "'bias' is False, and True of the class 0" in checked(room, "one a class", document, content).reason

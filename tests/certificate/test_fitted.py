@@ -18,7 +18,7 @@ from mipfs.result import sidecar
 from mipfs.result.result import Result, Status
 
 Options = dict[str, Any]
-LEAST = 5000
+LEAST = 5500
 """Bytes of a file with hardly a dual vector in it."""
 
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.check.result import check_result
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
+from mipfs.result.verification import claim_of
 from tests.certificate.trees import LOSSES, Arrays, checked, make_data, no_incumbent
 
 Edit = Callable[[dict[str, Any]], None]
@@ -60,6 +62,16 @@ def test_another_statement_of_the_problem(edit: Edit, reason: str, tmp_path: Pat
     report = checked(result, data, tmp_path, edit=edit)
     assert not report.accepted
     assert reason in report.reason, report.reason
+
+
+@pytest.mark.parametrize("schema", [0, 2, 1.0, True, None, "1"])
+def test_any_other_schema_is_refused_by_the_checker_too(schema: object) -> None:
+    """By itself, whatever read the file before."""
+    result, data = joint("f1")
+    document, arrays = claim_of(result)
+    assert check_result(document, arrays, data).accepted
+    for other in ({**document, "schema": schema}, {name: v for name, v in document.items() if name != "schema"}):
+        assert "schema" in check_result(other, arrays, data).reason
 
 
 def test_an_M_in_quotes_is_not_even_read(tmp_path: Path) -> None:

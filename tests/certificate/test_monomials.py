@@ -66,6 +66,7 @@ def test_every_part_of_the_statement_is_checked() -> None:
         {"extra": {"z": {"lb": 0.0, "ub": 1.0, "integer": False, "value": 0.0}}},
         {"near_optimal": {"complete": False, "gap": 0.1, "size": None, "supports": [], "share": {}}},
         {"params": {**document["params"], "M": None}}, {"params": {**document["params"], "lambda": 1.0}},
+        {"params": {**document["params"], "weight_bounds": {document["atoms"]["names"][-1]: [None, None]}}},
     ):  # fmt: skip
         assert not check({**document, **change}, arrays, data).accepted, change
 

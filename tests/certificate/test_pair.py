@@ -16,6 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 from mipfs.proof import pair
 from mipfs.result.result import Result
+from tests.two_checkers import second
 
 STEPS = ("link", "replace", "unlink", "fsync")
 
@@ -142,3 +143,27 @@ def test_a_large_certificate_stays_on_the_disk(tmp_path: Path, monkeypatch: pyte
     solved(7.0).save(path)
     again.save(tmp_path / "s.json")  # its certificate is gone: it says so
     assert "its SHA-256 differs" in mipfs.verify(again, data()).reason
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is ended in the middle")
+def test_at_every_step_both_checkers_accept_what_stands_there(tmp_path: Path) -> None:
+    rows = [" ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row)) for row in data().block().dense().tolist()]
+    file, path = tmp_path / "data.svm", tmp_path / "r.json"
+    file.write_text("".join(f"{label:+.0f} {row}\n" for label, row in zip(data().y, rows, strict=True)))
+    read = mipfs.read(file)
+    old, new = (mipfs.solve(Problem(read, M=2, C=C)) for C in (1.0, 7.0))
+    words, objectives, place, code = set(), set(), 0, 9
+    while code == 9:
+        place += 1
+        old.save(path)
+        code = ended(new, path, "replace", place)
+        said = Result.load(path)
+        assert mipfs.verify(said, read).accepted
+        words.add(second().verdict_of(lambda: second().judge(path, file))[0])
+        objectives.add(said.objective)
+    assert place == 3, "before each of the two moves, and not at all"
+    assert words == {"accepted"}
+    assert objectives == {old.objective, new.objective}
+    forged = path.read_text().replace(Result.load(path).certificate["sha256"], "../" * 21 + "x")  # type: ignore[index]
+    path.write_text(forged)
+    assert second().verdict_of(lambda: second().judge(path, file))[0] == "rejected"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -91,7 +92,7 @@ def claim_all(proof: Proof, data: Instance, M: int, C: float = 1.0) -> Report:
     """Check a proof without an incumbent, of a bound that every dual vector reaches."""
     document = {
         "data_sha256": data.sha256, "scaling": {"kind": data.scaling, "shift": {}, "scale": {}}, "bound": None,
-        "status": "NO_SOLUTION", "objective": None, "gap": None, "selected": [], "weights": {},
+        "schema": 1, "status": "NO_SOLUTION", "objective": None, "gap": None, "selected": [], "weights": {},
         "columns": {}, "intercept": None,
         "n_features": data.n_features, "labels": {"negative": -1, "positive": 1}, "rows": [],
         "certificate": {"kind": "tree", "bound": -1e30, "gap": 1e-4},
@@ -233,6 +234,23 @@ def test_trimming_keeps_what_the_bound_needs() -> None:
     np.testing.assert_array_equal(arrays["whole"], [[1, 3]])
 
 
+@pytest.mark.parametrize("room", [1, 2])
+def test_screening_tells_values_below_costs_that_swallow_them(room: int) -> None:
+    """A cost of 2^110 leaves no digit of a level of 2^48 in a float: the exact values of all say what is fixed."""
+    cost = np.array([-(2.0**110), -(2.0**47), 2.0**33, -(2.0**30), 2.0**44])
+    p, constant, level = cost.size, 2.0**49, 2.0**48 + 2.0**46
+    every = [s for s in itertools.product((0, 1), repeat=p) if sum(s) <= room]
+    exact = {s: Fraction(constant) + sum(Fraction(cost[j]) for j in range(p) if s[j]) for s in every}
+    statement = SimpleNamespace(forced=np.full(p, -1, dtype=np.int8), M=room, p=p, low=np.empty(0), high=np.empty(0))
+    fixed = Fixings(statement)  # type: ignore[arg-type]
+    order = np.array([0, 1, 3])
+    fixed.screen([constant, *fixed.terms(cost, order).tolist()], cost, order, level)
+    least = {j: [min(v for s, v in exact.items() if s[j] == side) for side in (0, 1)] for j in range(p)}
+    due = [1 if least[j][0] >= level else 0 if least[j][1] >= level else -1 for j in range(p)]
+    np.testing.assert_array_equal(fixed.state, due)
+    assert 0 in due or 1 in due
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_screening_fixes_what_enumeration_says(seed: int) -> None:
     """Every selection that screening leaves out is worth the level, and whoever alone cannot be worth less is fixed."""
@@ -258,7 +276,7 @@ def test_screening_fixes_what_enumeration_says(seed: int) -> None:
     level = max(bound + 0.01, float(np.median([*values.values()])) + 0.05)
     assert np.sum(fixed.terms(cost, order)) == pytest.approx(bound, abs=1e-12)
     state, counts = fixed.state.copy(), (fixed.n_inside, fixed.n_free)
-    fixed.screen(bound, cost, order, level)
+    fixed.screen([bound], cost, order, level)
     for j in range(p):
         other = [value for s, value in values.items() if s[j] != fixed.state[j]]
         if state[j] < 0 <= fixed.state[j]:
@@ -277,7 +295,7 @@ def test_screening_fixes_what_enumeration_says(seed: int) -> None:
             assert fixed.is_empty == (side != fixed.state[j])
             fixed.step(j, side - 2)
     assert not fixed.is_empty
-    fixed.screen(level, cost, order, level)
+    fixed.screen([level], cost, order, level)
     assert fixed.is_empty, "what reaches the level as a whole is closed"
     fixed.restore()
     assert not fixed.is_empty

@@ -298,3 +298,23 @@ def test_a_recipe_that_fills_or_drops_otherwise_is_refused(tmp_path: Path) -> No
             return second.check(forged, arrays(result), second.Source(path).data(forged))
 
         assert (second.verdict_of(check)[0] == "accepted") == same, (key, value)
+
+
+@pytest.mark.parametrize("word", ["1" + 400 * "0", "-1" + 309 * "0", "1e999", "NaN", "-Infinity"])
+def test_numbers_beyond_doubles_are_no_document_wherever_they_stand(table: Path, tmp_path: Path, word: str) -> None:
+    path = written(tmp_path, stated(table), (table / "r.cert.npz").read_bytes())
+    text = path.read_text(encoding="utf-8")
+    assert '"seconds": ' in text
+    path.write_text(text.replace('"seconds": ', f'"seconds": {word}, "was": ', 1), encoding="utf-8")
+    assert judged(path, table / "d.csv")[0] == "rejected"
+    assert "the JSON has" in judged(path, table / "d.csv")[1]
+
+
+@pytest.mark.parametrize("word", ["1e400", "-1e999", "9" * 400])
+def test_a_number_beyond_doubles_is_no_document(table: Path, tmp_path: Path, word: str) -> None:
+    """In the history of a run, too."""
+    path = written(tmp_path, stated(table), (table / "r.cert.npz").read_bytes())
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"seconds":', f'"seconds": {word}, "found":', 1), encoding="utf-8")
+    verdict, why = judged(path, table / "d.csv")
+    assert (verdict, "beyond doubles" in why) == ("rejected", True)

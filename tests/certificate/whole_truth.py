@@ -1,7 +1,7 @@
 """Whether what a whole document says is true: its table is read, its optima enumerated, its errors counted, once more.
 
-The table comes from `tests.certificate.raw_tables`, optima from `tests.certificate.truth`; nothing of the checkers or the
-drivers is used. `lies` is asked of documents that a checker accepted.
+The table comes from `tests.certificate.raw_tables`, optima from `tests.certificate.truth`; nothing of the checkers or
+the drivers is used. `lies` is asked of documents that a checker accepted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def reading_lies(table: raw_tables.Table, result: Json) -> list[str]:
 
 
 def result_lies(
-    text: str, result: Json, honest: Json, of: Any = None, by_class: Mapping[str, float] | None = None, proven: bool = True
+    text: str,
+    result: Json,
+    honest: Json,
+    of: Any = None,
+    by_class: Mapping[str, float] | None = None,
+    proven: bool = True,
 ) -> list[str]:
     """The lies of one result of single features about a table."""
     try:
@@ -164,7 +169,8 @@ def _point_lies(found: Base, axes: list[str], point: Json, result: Json) -> list
     gap = forger.gap_of(point["objective"], point["bound"])
     if point["status"] in ("OPTIMAL", "FEASIBLE") and not (gap is None or abs(point["gap"] - gap) <= 1e-8 * (1 + gap)):
         lies.append(f"the gap of a point is {gap}")
-    small = gap is not None and gap <= result["params"]["gap"] + NEAR
+    best = forger.gap_of(result["objective"], result["bound"])
+    small = gap is not None and best is not None and min(gap, best) <= result["params"]["gap"] + NEAR
     if point["status"] == "OPTIMAL" and not small:
         lies.append("OPTIMAL with a larger gap")
     return lies
@@ -194,7 +200,7 @@ def classes_lies(found: Base, document: Json, said: str) -> list[str]:
     """The lies of a document of several classes."""
     lies: list[str] = []
     if document["classes"] != found.document["classes"]:
-        lies.append("other classes")
+        return ["other classes"]
     by_class = document.get("class_weight") or {}
     for k, (result, of) in enumerate(zip(document["results"], document["classes"], strict=True)):
         honest = found.document["results"][k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -163,3 +164,113 @@ def test_ctrl_c_leaves_a_state_that_goes_on(noise: Path) -> None:
     second = json.loads(again.read_text())
     assert second["bound"] >= first["bound"] * (1 - 1e-9)
     assert second["counters"]["nodes"] >= first["counters"]["nodes"]
+
+
+def _made_to_say(state: Path, *arguments: str, folder: Path) -> None:
+    """A state that says it began by another command."""
+    replace(State.load(state), began=Began(arguments, str(folder))).save(state)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ("--module", "theirs.py"),
+        ("--module=theirs.py",),
+        ("-qpC=1", "--module", "theirs.py"),
+        ("--json", "../mine.txt"),
+        ("--report=../mine.txt",),
+        ("--write", "../mine.lp"),
+        ("--dask", "tcp://127.0.0.1:1"),
+    ],
+    ids=" ".join,
+)
+def test_a_state_decides_neither_what_runs_nor_what_is_written(
+    cli: Cli, small: Path, tmp_path: Path, named: tuple[str, ...]
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    state, ran = theirs / "c.state", tmp_path / "ran"
+    (theirs / "theirs.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    for mine in ("mine.txt", "mine.lp"):
+        (tmp_path / mine).write_text("mine")
+    line = ("solve", "fsp-m", str(small), "--M", "1")
+    assert cli(*line, "--checkpoint", state, "--quiet").code == 0
+    _made_to_say(state, *line, *named, folder=theirs)
+    refused = cli("resume", state, "--quiet")
+    assert refused.code == 2
+    assert named[-1].rpartition("=")[2] in refused.err
+    assert "--trust" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
+    assert not ran.exists()
+    assert {(tmp_path / mine).read_text() for mine in ("mine.txt", "mine.lp")} == {"mine"}
+
+
+def test_a_formulation_of_a_state_runs_where_the_file_is_trusted(cli: Cli, small: Path, tmp_path: Path) -> None:
+    ran, state = tmp_path / "ran", tmp_path / "c.state"
+    own = tmp_path / "own.py"
+    build = "from mipfs import models\ndef build(data, **params): return models.fsp_m(data, **params)\n"
+    own.write_text(build + f"open({str(ran)!r}, 'w').close()\n")
+    assert cli("solve", own, small, "-p", "M=1", "--checkpoint", state, "--quiet").code == 0
+    ran.unlink()
+    refused = cli("resume", state)
+    assert refused.code == 2
+    assert "MODEL" in refused.err
+    assert not ran.exists()
+    assert cli("resume", state, "--trust", "--quiet").code == 0
+    assert ran.exists()
+
+
+def test_a_state_writes_beside_itself_and_where_it_is_told_to(
+    cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.chdir(tmp_path)
+    line = ("solve", "fsp-m", small, "--M", "1", "--quiet", "--checkpoint", "kept/c.state")
+    assert cli(*line, "--json", "kept/r.json").code == 0
+    Path("kept/r.json").unlink()
+    assert cli("resume", "kept/c.state").code == 0
+    assert Path("kept/r.json").exists()
+    assert cli(*line, "--json", "r.json").code == 0
+    assert cli("resume", "kept/c.state").code == 2
+    assert cli("resume", "kept/c.state", "--json", "other.json").code == 0
+    assert Path("other.json").exists()
+    monkeypatch.chdir(kept)
+    Path("link.json").symlink_to(tmp_path / "r.json")  # in the folder, and leads out of it
+    _made_to_say(Path("c.state"), "solve", "fsp-m", str(small), "--M", "1", "--json", "link.json", folder=kept)
+    assert cli("resume", "c.state").code == 2
+
+
+def test_points_of_a_path_decide_neither_what_runs_nor_what_is_written(
+    cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    Path("theirs.py").write_text("open('ran', 'w').close()\n")
+    line = ("path", small, "--M", "1:2", "--quiet", "--checkpoint")
+    for k, named in enumerate((("--module", "theirs.py"), ("--json", "mine.json"))):
+        assert cli(*line, f"theirs/{k}.points", *named).code == 0
+        for left in ("ran", "mine.json"):
+            Path(left).unlink(missing_ok=True)
+        refused = cli("resume", f"theirs/{k}.points")
+        assert refused.code == 2
+        assert " ".join(named) in refused.err
+        assert not Path("ran").exists()
+        assert not Path("mine.json").exists()
+
+
+def test_every_parameter_of_a_command_that_goes_on_is_known_to_run_nothing_or_is_asked_about() -> None:
+    """A new option of `solve` or `path` is put into one of these, or into what a file cannot decide."""
+    from mipfs.cli import path, resume, solve
+
+    harmless = {
+        "data_file", "param", "M", "C", "lam", "rows", "driver", "option", "subject_to", "nonnegative",
+        "nonpositive", "weight_bounds", "box", "time_limit", "memory_limit", "gap", "start", "validation",
+        "pool_gap", "pool_size", "preselect", "checkpoint_every", "resume", "certificate_limit",
+        "no_certificate", "shared_support", "calibrate", "folds", "one_se", "cold", "scale", "label",
+        "positive", "drop", "use", "impute", "types", "words", "quiet", "seed",
+    }  # fmt: skip
+    for function in (solve.solve, path.path):
+        assert set(inspect.signature(function).parameters) <= {*harmless, *resume.RUNS, *resume.WRITES}
+    assert not harmless & {*resume.RUNS, *resume.WRITES}

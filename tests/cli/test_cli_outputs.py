@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import mipfs
+from mipfs.cli import output
 from tests.cli.attack import environment, interrupted
 from tests.cli.outcome import Cli
 
@@ -159,3 +164,64 @@ def test_data_that_may_not_be_meant_so_is_a_warning_on_one_line(cli: Cli, tmp_pa
     assert "column 'x' counts the rows" in lines[0]
     assert "column 'income' holds 30 different words in 30 rows, such as '$0.5'" in lines[1]
     assert cli("solve", "fsp-m", tmp_path / "d.csv", "-p", "M=1", "--quiet").err == ""
+
+
+@pytest.mark.parametrize("line", [("solve", "fsp-m", "--M", "1"), ("path", "--M", "1:2"), ("compare", "--M", "1")])
+def test_what_was_found_is_kept_elsewhere_where_its_folder_is_gone(
+    cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...]
+) -> None:
+    """The folder vanishes after it was checked, as the run begins."""
+    here, gone = tmp_path / "here", tmp_path / "gone"
+    here.mkdir()
+    gone.mkdir()
+    monkeypatch.chdir(here)
+    command = line[: 1 + (line[0] == "solve")]
+    target = gone / "r.json"
+    checked = output.check_target
+
+    def vanishes(*args: Any, **options: Any) -> None:
+        checked(*args, **options)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    monkeypatch.setattr(output, "check_target", vanishes)
+    done = cli(*command, small, *line[len(command) :], "--json", target, "--quiet")
+    assert done.code == 2
+    assert len(done.err.strip().splitlines()) == 1
+    (kept,) = here.glob("mipfs-*/r.json")
+    assert str(kept) in done.err
+    assert not gone.exists()
+    if line[0] != "compare":
+        assert cli("verify", kept, small).code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a folder that is somebody's current one stays")
+def test_in_a_folder_that_was_removed_one_line_says_so(
+    cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    here.rmdir()
+    for given in (("--json", "r.json"), ("--report", "r.html"), ("--checkpoint", tmp_path / "c.state")):
+        refused = cli("solve", "fsp-m", small, "--M", "1", "--quiet", *given)
+        assert refused.code == 2
+        assert "the current folder was removed" in refused.err
+        assert len(refused.err.strip().splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+
+
+def test_an_option_of_other_drivers_is_refused_by_their_names(cli: Cli, small: Path) -> None:
+    for line in (("qcqp-ssvm", small, "--M", "1"), ("fsp-m", small, "--M", "1", "--driver", "monolithic")):
+        refused = cli("solve", *line, "--memory-limit", "2")
+        assert refused.code == 2
+        assert "'memory_limit', branch, gbd, kelley, two_layer have it" in refused.err
+        assert "did you mean" not in refused.err
+
+
+def test_a_saved_result_leaves_no_file_open(small: Path, tmp_path: Path) -> None:
+    result = mipfs.solve(mipfs.Problem(mipfs.read(small), M=1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        result.save(tmp_path / "r.json")
+        gc.collect()
+    assert [str(one.message) for one in told if issubclass(one.category, ResourceWarning)] == []

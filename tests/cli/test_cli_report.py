@@ -157,3 +157,12 @@ def test_where_the_page_goes_that_nobody_named(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "other").mkdir()
     assert demo._place() == str(tmp_path / "other" / demo.PAGE)
     output_file.check(Path(demo._place()))
+
+
+def test_a_stability_report_is_refused_in_one_line(cli: Cli, credit: Path) -> None:
+    command = ["stability", "credit.csv", "--M", "4", "-p", "C=0.1", "--scale", "standard", "--draws", "2", "--quiet"]
+    assert cli(*command, "--json", "s.json").code == 0
+    outcome = cli("report", "s.json")
+    assert outcome.code == 2
+    said = "s.json: a stability report, which is not read again; its page is made with it: "
+    assert outcome.err.strip().splitlines() == [f"mipfs: error: {said}`mipfs stability DATA --report page.html`"]

@@ -13,6 +13,7 @@ from pyomo.contrib.solver.solvers.highs import Highs
 from pyomo.gdp import Disjunction
 from pyomo.mpec import Complementarity, complements
 
+import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import RowError, UsageError
@@ -408,3 +409,22 @@ def test_refused_rows_count_only_while_they_are_active() -> None:
 def test_a_model_of_someone_else() -> None:
     with pytest.raises(UsageError, match="built by mipfs"):
         compile_model(pyo.ConcreteModel())
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(1, 0, 0), (1, 0, 0.5), (0, 1, 1), (0, 0.5, 1), (1, None, 0)])
+def test_sigma_that_is_fixed_beyond_its_bounds(value: int, low: float | None, high: float | None) -> None:
+    """The model as it stands has no point: each of the two would be honoured alone."""
+    model = make()
+    sigma = model.select.sigma["b"]
+    sigma.fix(value)
+    sigma.setlb(low)
+    sigma.setub(high)
+    for driver in ("branch", "kelley", None):
+        with pytest.raises(
+            RowError, match=r"select.sigma\[b\] is fixed at [01], beyond its bounds .* inconsistent"
+        ) as raised:
+            mipfs.solve(model, driver)
+        assert "\n" not in str(raised.value)
+    sigma.setlb(0)
+    sigma.setub(1)
+    assert compile_model(model).forced_in == (("b",) if value else ())

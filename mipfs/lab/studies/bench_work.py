@@ -16,6 +16,7 @@ from mipfs.lab.studies.bench_setting import Setting, Unit
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import Count, checked
+from mipfs.plumbing.machine import safe_path
 
 UNITS_PER_PROCESS = 2
 """Units that are handed out for every process."""
@@ -91,7 +92,7 @@ def _pool(stored: str, setting: Setting, units: Sequence[Unit], jobs: int) -> Ge
     pool = Parallel(
         jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch=UNITS_PER_PROCESS * jobs
     )
-    with closing(pool(delayed(_stored_unit)(stored, setting, unit) for unit in units)) as found:
+    with safe_path(), closing(pool(delayed(_stored_unit)(stored, setting, unit) for unit in units)) as found:
         yield from found
 
 

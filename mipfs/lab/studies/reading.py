@@ -25,6 +25,7 @@ from mipfs.result.result import SCHEMA, Result
 Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard
 """What `mipfs solve`, `path`, `compare`, `bench` and `scorecard` write."""
 REMEDY = "give a file written by `mipfs solve`, `compare`, `path` or `bench` with --json"
+STABILITY = "its page is made with it: `mipfs stability DATA --report page.html`"
 Kind = TypeVar("Kind", SolutionPath, Comparison)
 
 
@@ -76,6 +77,8 @@ def _study(path: Path) -> Study:
         found = path_of(path, document)
         documents.require_consistent(path, document)
         return found
+    if isinstance(document, dict) and {"draws", "sets", "features"} <= document.keys():
+        raise DataError("a stability report, which is not read again", STABILITY, path=path)
     return Result.from_json(text, path=path)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs import drivers
+from mipfs.drivers import branch
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
@@ -127,6 +128,9 @@ def path(
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
     walk = Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
+    if folds is not None and base.atoms.raw is not base.data:
+        made = "folds are for atoms that are columns of the data, and these are made of all its samples"
+        raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps))
     if parts and not walk.interrupted:
@@ -297,7 +301,8 @@ class Walk:
         """Solve a point with what the one before left, and keep it; its own cuts."""
         began = time.perf_counter()
         given: dict[str, Any] = {}
-        if self.takes_pool:
+        grows = self.driver == "branch" and branch.grows(problem, self.options.get("active"))
+        if self.takes_pool and not grows:
             given["pool"] = pool = carry(pool, problem)
         start = support(pool, problem, best) if best and self.takes_start else None
         if start is not None:

@@ -380,7 +380,10 @@ def test_records_of_another_setting_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="scaling = standard, and none"):
         records_of(target, data(scale="none"), asked)
     assert records_of(tmp_path / "other.json", data(), asked) == ()
-    for text in ("{", "[]", '{"schema": 1, "kind": "path"}', '{"schema": 1, "kind": "bench", "records": [3]}'):
+    whole = json.loads(target.read_text())
+    others = [json.dumps({**whole, "schema": schema}) for schema in (True, 1.0, 2, None, {})]
+    bad = "{", "[]", '{"schema": 1, "kind": "path"}', '{"schema": 1, "kind": "bench", "records": [3]}'
+    for text in (*bad, *others):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(DataError, match="is no benchmark"):
             load(tmp_path / "bad.json")

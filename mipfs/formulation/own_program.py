@@ -1,0 +1,420 @@
+"""A CVXPY program of a user's own, evaluated: whether it is the problem that its `Formulation` states.
+
+The program is a function of what it shares with (P). With σ, w and b fixed (σ alone where w or b is not named) Clarabel
+minimises over all its other variables, and what it is worth there is compared with (P): at selections and weights that
+are drawn, before the run, and at the answer, after it.
+
+    σ in S              (P)'s value; infeasible only where that exceeds the answer's, as bounds that big-M implies are
+    w_j ≠ 0 = σ_j       infeasible, as (P) is, and so at a σ that is not in S
+    fractional σ        never above (P); below it, the program is a weaker relaxation, and a `RelaxationWarning` says so
+
+Rows over σ alone are no part of this: they are read (`cvxpy_rows`), and hold in S. A program without a variable σ is
+minimised as a whole: a relaxation is worth no more than the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import cvxpy
+import numpy as np
+
+from mipfs.errors import NumericalError, RelaxationWarning, UsageError
+from mipfs.formulation.cvxpy_attach import built_of, text_of
+from mipfs.formulation.cvxpy_rows import apart_from_selection, selection_of
+from mipfs.inner.subproblem import Subproblem
+from mipfs.losses.evaluated import Weights
+from mipfs.plumbing.arrays import Array
+from mipfs.problem import Problem
+from mipfs.solvers.cones import Canonical
+from mipfs.widened import widened
+
+if TYPE_CHECKING:
+    from mipfs.formulation.point import Point
+    from mipfs.formulation.program import Formulation
+
+SAME = 1e-6
+"""By how much, relative to (P)'s value, the program's may differ."""
+ROUGH = 1e-4
+"""As `SAME` where Clarabel says "almost solved", and how much is missing where a weaker relaxation is named."""
+SMALLEST = 1e-9
+"""By how much it may differ at a value of nearly 0."""
+TIGHT = 1e-9
+"""The gap of the SVM that says v(σ)."""
+DRAWN, STRANGE = 20, 5
+"""How many points are drawn, half of them mixtures where σ may be fractional, and at how many (P) has no value."""
+LARGE = 100.0
+"""½w² of a weight that is not selected, in the loss where all weights are 0."""
+FAR = 2.0
+"""A value that is this many times what (P) would have without the link σ_j = 0 ⇒ w_j = 0 is Clarabel's infinity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A point that the program is evaluated at, on the scale of the data.
+
+    Attributes
+    ----------
+    sigma : (count,) ndarray
+    w : (p,) ndarray, b : float
+        Weights and intercept, where both are fixed.
+    rho : float, the margin, 1 but in the ρ-form
+    """
+
+    sigma: Array
+    w: Array
+    b: float
+    rho: float = 1.0
+
+
+def evaluated(formulation: Formulation, problem: Problem) -> Evaluation | None:
+    """The evaluation of a program of a user's own, at what is drawn; None for anything that is declared by the package.
+
+    Parameters
+    ----------
+    formulation : Formulation
+    problem : Problem, the compiled formulation
+
+    Raises
+    ------
+    UsageError
+        The program is not the problem; the message says where.
+    """
+    if formulation.cvxpy is None or not formulation.is_relaxation or built_of(formulation) is not None:
+        return None
+    sigma = formulation.sigma
+    if not isinstance(sigma, cvxpy.Variable) or all(v.id != sigma.id for v in formulation.cvxpy.variables()):
+        return Evaluation(formulation, problem, None)
+    found = Evaluation(formulation, problem, _Fixed(formulation, problem))
+    found.compare_drawn()
+    return found
+
+
+class Evaluation:
+    """A program beside the problem that it is said to be.
+
+    Parameters
+    ----------
+    formulation : Formulation
+    problem : Problem, the compiled formulation
+    fixed : what evaluates the program at a point; None where it has no variable σ
+    """
+
+    def __init__(self, formulation: Formulation, problem: Problem, fixed: _Fixed | None) -> None:
+        self.formulation = formulation
+        self.problem = problem
+        self._fixed = fixed
+        self._cut_off: list[tuple[Place, float]] = []
+        self._rng = np.random.default_rng(0)
+
+    def compare_drawn(self) -> None:
+        """Evaluate the program at points that are drawn.
+
+        Raises
+        ------
+        UsageError
+        """
+        assert self._fixed is not None
+        weaker = math.inf
+        is_whole = bool(self.formulation.sigma.attributes["boolean"])
+        half = DRAWN // 2
+        chosen = list(self._selections(DRAWN if is_whole else half))
+        for sigma in chosen:
+            self._compare(self._place(sigma), exact=True)
+        if not is_whole and len(chosen) > 1:
+            for _ in range(half):
+                picked = self._rng.choice(len(chosen), size=2, replace=False)
+                mixed = self._place(
+                    np.average([chosen[k] for k in picked], axis=0, weights=self._rng.dirichlet([1, 1]))
+                )
+                weaker = min(weaker, self._compare(mixed, exact=False))
+        self._compare_impossible(chosen)
+        if weaker < 1.0 - ROUGH:
+            warnings.warn(
+                f"the program of the formulation is a weaker relaxation than (P) with 0 <= sigma <= 1: where sigma is "
+                f"fractional it is worth {weaker:.3g} of that",
+                RelaxationWarning,
+                stacklevel=5,
+            )
+
+    def check(self, point: Point, objective: float) -> None:
+        """Evaluate the program at the answer, whose value is `objective`.
+
+        Raises
+        ------
+        UsageError
+            The program has another value there, or leaves it out.
+        """
+        if self._fixed is None:
+            self._compare_whole(objective)
+            return
+        has_rho = "rho" in self.formulation.variables
+        point = point if has_rho else point.unit()
+        self._compare(Place(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
+        for place, value in self._cut_off:
+            unit = self.problem.unit_margin(objective) if self.problem.margin == "rho" else objective
+            if value < (objective if has_rho else unit) * (1.0 - SAME):
+                raise self._refused(place, "leaves out", value)
+
+    def _compare_whole(self, objective: float) -> None:
+        program = self.formulation.cvxpy
+        if program.is_mixed_integer() or not program.is_dcp():
+            return  # no conic solver takes it, the driver `conic` neither
+        if Canonical(program).solve() == "solved":
+            value = float(program.value)
+            if "rho" in self.formulation.variables:
+                value = self.problem.unit_margin(value)
+            if value > self.problem.unit_margin(objective) * (1.0 + SAME) + SMALLEST:
+                raise UsageError(
+                    f"the program of the formulation is worth {value:.6g} and the best selection of its problem "
+                    f"{objective:.6g}: it is no relaxation of that; say is_relaxation=False, or state its own problem"
+                )
+
+    def _selections(self, number: int) -> Iterator[Array]:
+        """Selections of S: where costs are drawn, the cheapest."""
+        selection = self.problem.selection
+        oracle = selection.oracle()
+        count = selection.n_features
+        least = self._rng.uniform(-1.0, 1.0, size=number)
+        for shift in least:
+            try:
+                found = oracle.minimise(self._rng.normal(size=count) - shift)[0]
+            except NumericalError:
+                continue
+            if found is not None:
+                yield found.astype(float)
+
+    def _place(self, sigma: Array) -> Place:
+        """Weights that are drawn at a σ: within their boxes, and smaller where σ is."""
+        problem = self.problem
+        owned = problem.atoms.columns(np.flatnonzero(sigma))
+        share = np.bincount(owned.ids, sigma[np.flatnonzero(sigma)][owned.atom], minlength=problem.data.n_features)
+        share = np.minimum(share, 1.0)
+        low, high = problem.regulariser.ends
+        drawn = self._rng.normal(size=share.size) * self._unit
+        size = 0.5 * float(np.sum(share * np.square(drawn)))
+        drawn *= min(1.0, math.sqrt(self._at_nothing / size)) if size > 0.0 else 1.0  # no term hides the other
+        w = share * np.clip(drawn, low, high)
+        return Place(
+            sigma, np.asarray(w, dtype=float), float(self._rng.normal()) if problem.bias else 0.0, self._margin()
+        )
+
+    def _margin(self) -> float:
+        return float(self._rng.uniform(0.1, 1.0)) if "rho" in self.formulation.variables else 1.0
+
+    @cached_property
+    def _at_nothing(self) -> float:
+        """The loss where all weights are 0."""
+        nothing = np.empty(0, dtype=np.int64)
+        return float(self.problem.value_at(nothing, nothing, Weights.of(np.empty(0), 0.0))[0])
+
+    @cached_property
+    def _unit(self) -> Array:
+        """The weight of every feature that moves scores by 1."""
+        values = self.problem.data.block().values
+        squares = np.asarray(
+            (values.multiply(values) if hasattr(values, "multiply") else values**2).sum(axis=0)
+        ).ravel()
+        spread = np.sqrt(np.maximum(squares / values.shape[0] - self.problem.data.center**2, 0.0))
+        return np.asarray(np.divide(1.0, spread, out=np.ones(spread.size), where=spread > 0.0))
+
+    def _value(self, place: Place, sigma: Array | None = None) -> tuple[float, float]:
+        """What (P) is worth at a point, from below and above, S apart; with `sigma` as if that were the selection."""
+        problem = self.problem
+        assert self._fixed is not None
+        at = place.sigma if sigma is None else sigma
+        has_rho = "rho" in self.formulation.variables
+        if not self._fixed.has_weights:
+            wide = widened(problem)
+            whole = at if wide is problem else np.append(at, 1.0)
+            solved = Subproblem(wide).solve(whole, TIGHT)
+            ends = solved.lower, solved.value
+            return (problem.reported(ends[0]), problem.reported(ends[1])) if has_rho else ends
+        chosen = np.flatnonzero(at)
+        ids = np.unique(problem.atoms.columns(chosen).ids)
+        rho = place.rho
+        weights = Weights.of(place.w[ids] / rho, place.b / rho)
+        value = problem.value_at(chosen, ids, weights, at[chosen])[0]
+        value = rho**2 * value - rho if has_rho else value
+        return value, value
+
+    def _compare(self, place: Place, *, exact: bool, is_answer: bool = False) -> float:
+        """The program's share of (P)'s value at a point at which that is finite.
+
+        Raises
+        ------
+        UsageError
+            The two differ.
+        """
+        assert self._fixed is not None
+        least, value = self._value(place)
+        if not math.isfinite(value):
+            return 1.0
+        said, worth = self._fixed.at(place)
+        if said in ("infeasible", "failed", "stopped"):
+            if is_answer:
+                raise self._refused(place, "leaves out" if said == "infeasible" else "cannot be evaluated at", value)
+            if said == "infeasible":
+                self._cut_off.append((place, value))
+            return 1.0
+        room = (ROUGH if said == "almost" else SAME) * abs(value) + SMALLEST
+        if said == "unbounded" or worth < least - room:
+            if exact:
+                raise self._refused(place, "is less at", value, worth)
+            return worth / least if least > 0.0 else 1.0
+        if worth > value + room:
+            raise self._refused(place, "is more at", value, worth)
+        return 1.0
+
+    def _compare_impossible(self, chosen: list[Array]) -> None:
+        """Evaluate the program where (P) has no value: beside S, and at weights of what is not selected.
+
+        Raises
+        ------
+        UsageError
+            It has one.
+        """
+        assert self._fixed is not None
+        for sigma in self._beside():
+            self._refuse_if_worth(self._place(sigma), sigma, "allows the selection at")
+        if not self._fixed.has_weights or not self.problem.selects_features:
+            return
+        large = math.sqrt(2.0 * LARGE * self._at_nothing)  # of a size that no tolerance of Clarabel's hides
+        high = np.broadcast_to(self.problem.regulariser.ends[1], self.problem.data.n_features)
+        for sigma in chosen[:STRANGE]:
+            out = np.flatnonzero((sigma == 0.0) & (high >= large))
+            if out.size:
+                more, j = sigma.copy(), int(self._rng.choice(out))
+                more[j] = 1.0
+                place = self._place(sigma)
+                place.w[j] = large
+                self._refuse_if_worth(place, more, "lets weights be other than 0 at sigma = 0, at")
+
+    def _refuse_if_worth(self, place: Place, as_if: Array, what: str) -> None:
+        assert self._fixed is not None
+        said, worth = self._fixed.at(place)
+        if said == "unbounded" or (said in ("solved", "almost") and worth < FAR * abs(self._value(place, as_if)[1])):
+            raise self._refused(place, what, math.inf, worth)
+
+    def _beside(self) -> Iterator[Array]:
+        """Selections that the rows of the program allow, and the problem does not."""
+        rows = selection_of(self.formulation)
+        theirs, ours = rows.oracle(), self.problem.selection.oracle()
+        for _ in range(STRANGE):
+            try:
+                found = theirs.minimise(self._rng.normal(size=rows.n_features) - 1.0)[0]
+                if found is not None and not ours.contains(found):
+                    yield found.astype(float)
+            except NumericalError:
+                continue
+
+    def _refused(self, place: Place, what: str, value: float, worth: float = math.inf) -> UsageError:
+        """The error that says where the program is another problem, and in which part of it that shows."""
+        names = self.problem.atoms.names
+        parts = [(names[int(g)], float(place.sigma[g])) for g in np.flatnonzero(place.sigma)]
+        at = ", ".join(name if part == 1.0 else f"{part:.3g} {name}" for name, part in parts[:5]) or "nothing"
+        at += ", …" if len(parts) > 5 else ""
+        assert self._fixed is not None
+        violated = "" if math.isfinite(worth) else self._fixed.violated(place)
+        more = "" if self._fixed.has_weights else "; with w and b named it is evaluated more exactly"
+        said = f"it is worth {worth:.6g} there and the problem {_shown(value)}" if math.isfinite(worth) else violated
+        return UsageError(
+            f"the program of the formulation is not the problem that it states: it {what} the selection of {at}"
+            f"{f' ({said})' if said else ''}; state charges by lam=, bounds by weight_bounds=, rows over sigma alone"
+            f"{more}"
+        )
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "has no value"
+
+
+class _Fixed:
+    """A program with its σ, and where both are named w and b, fixed at points."""
+
+    def __init__(self, formulation: Formulation, problem: Problem) -> None:
+        named = formulation.variables
+        w, b = named.get("w"), named.get("b")
+        p = problem.data.n_features
+        self._tied = apart_from_selection(formulation)
+        self._formulation = formulation
+        sigma = formulation.sigma
+        is_named = getattr(w, "size", None) == p and isinstance(w, cvxpy.Expression)
+        self.has_weights = is_named and (isinstance(b, cvxpy.Expression) or not problem.bias)
+        parts = [("sigma", sigma, problem.atoms.count)]
+        if self.has_weights:
+            parts.append(("w", w, p))
+            for name in ("b", "rho"):
+                if isinstance(named.get(name), cvxpy.Expression) and named[name].variables():
+                    parts.append((name, named[name], 1))
+        self._fixed = {name: cvxpy.Variable(size) for name, _, size in parts}
+        ties = [self._fixed[name] == _flat(part) for name, part, size in parts]
+        program = _relaxed(cvxpy.Problem(formulation.cvxpy.objective, [*self._tied, *ties]), sigma)
+        if not program.is_dcp():
+            raise UsageError(
+                "the program of the formulation is not convex by the rules of CVXPY (`is_dcp`), so nothing can be said "
+                "of it; give mipfs.solve the Problem itself"
+            )
+        whole = [v.name() for v in program.variables() if v.attributes["boolean"] or v.attributes["integer"]]
+        if whole:
+            raise UsageError(
+                f"the program of the formulation has whole variables that its weights or its objective depend on "
+                f"({', '.join(whole)}), and cannot be evaluated; tie whole variables to sigma alone, by linear rows"
+            )
+        self._program = Canonical(program)
+        self._sign = 1.0 if isinstance(formulation.cvxpy.objective, cvxpy.Minimize) else -1.0
+
+    def at(self, place: Place) -> tuple[str, float]:
+        """The status and the value of the program with what is fixed at a point."""
+        values = self._values(place)
+        at = {variable: values[name] for name, variable in self._fixed.items()}
+        try:
+            said, worth = self._program.solve_fixed(at)
+        except NumericalError:
+            return "failed", math.inf
+        return said, self._sign * worth
+
+    def violated(self, place: Place) -> str:
+        """The constraint over what is fixed alone that a point violates most, in words; empty where there is none."""
+        held = {"sigma": self._formulation.sigma, **{k: self._formulation.variables.get(k) for k in ("w", "b", "rho")}}
+        values = self._values(place)
+        leaves = {v.id: (v, values[name]) for name, v in held.items() if name in values and hasattr(v, "save_value")}
+        before = [(v, v._value) for v, _ in leaves.values()]
+        found = ""
+        try:
+            for v, value in leaves.values():
+                v._value = np.reshape(value, v.shape, order="F")
+            for one in self._tied:
+                if one.variables() and all(v.id in leaves for v in one.variables()):
+                    off = float(np.max(one.violation(), initial=0.0))
+                    if off > SAME:
+                        found = f"by {text_of(one)!r}"
+                        break
+        finally:
+            for v, value in before:
+                v._value = value
+        return found
+
+    def _values(self, place: Place) -> dict[str, Array]:
+        return {"sigma": place.sigma, "w": place.w, "b": np.array([place.b]), "rho": np.array([place.rho])}
+
+
+def _flat(expression: Any) -> Any:
+    """The entries of an expression, column by column."""
+    return expression.flatten(order="F") if expression.ndim != 1 else expression
+
+
+def _relaxed(program: Any, sigma: Any) -> Any:
+    """The program with a σ that need not be whole."""
+    given = {name: value for name, value in sigma.attributes.items() if name not in ("boolean", "integer") and value}
+    if not sigma.attributes["boolean"] and not sigma.attributes["integer"]:
+        return program
+    other = cvxpy.Variable(sigma.shape, **given)
+    known = {id(v): other for v in program.variables() if v.id == sigma.id}
+    goal = program.objective.tree_copy(known)
+    return cvxpy.Problem(goal, [one.tree_copy(known) for one in program.constraints])

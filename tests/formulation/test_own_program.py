@@ -1,0 +1,229 @@
+"""A program of one's own in CVXPY is evaluated: the answer is its optimum, by enumeration, or it is refused by name."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import cvxpy
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.data.instance import Instance
+from mipfs.errors import RelaxationWarning, UsageError
+from mipfs.formulation import Formulation
+from mipfs.problem import Problem
+
+cp: Any = cvxpy
+N, P, M, C = 24, 4, 2, 0.5
+Parts = dict[str, Any]
+
+
+@lru_cache
+def data() -> Instance:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, P)) + 0.4
+    y = np.where(X[:, 0] + 0.7 * X[:, 2] + 0.5 * rng.normal(size=N) > 0.6, 1.0, -1.0)
+    return Instance.from_arrays(X, y, scale="standard")
+
+
+def loss_of(loss: str, margins: Any, xi: Any) -> tuple[Any, list[Any]]:
+    if loss == "logistic":
+        return C * cp.sum(cp.logistic(-margins)), []
+    rows = [margins + xi >= 1, xi >= 0]
+    return (C * cp.sum(xi) if loss == "hinge" else 0.5 * C * cp.sum_squares(xi)), rows
+
+
+def perspective(loss: str = "hinge", *, boolean: bool = True, U: float | None = None) -> Parts:
+    """(P) by hand: w_j²/σ_j ≤ t_j, or with U the big-M rows |w_j| ≤ U σ_j and ½‖w‖²."""
+    X, y = data().X, data().y
+    w, b, xi, t = cp.Variable(P, name="w"), cp.Variable(name="b"), cp.Variable(N, name="xi"), cp.Variable(P, name="t")
+    sigma = cp.Variable(P, boolean=boolean, name="sigma")
+    value, rows = loss_of(loss, cp.multiply(y, X @ w + b), xi)
+    link = [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(P)] if U is None else [cp.abs(w) <= U * sigma]
+    size = 0.5 * (cp.sum(t) if U is None else cp.sum_squares(w))
+    box = [] if boolean else [sigma >= 0, sigma <= 1]
+    return {
+        "objective": size + value,
+        "rows": [*rows, *box, cp.sum(sigma) <= M],
+        "link": link,
+        "sigma": sigma,
+        "w": w,
+        "b": b,
+        "xi": xi,
+    }
+
+
+def stated(parts: Parts, problem: Problem, named: tuple[str, ...] = ("w", "b")) -> Formulation:
+    program = cp.Problem(cp.Minimize(parts["objective"]), [*parts["rows"], *parts["link"]])
+    return Formulation(problem, program, parts["sigma"], {name: parts[name] for name in named})
+
+
+def optimum(parts: Parts) -> tuple[float, tuple[int, ...]]:
+    """The best of the program by enumeration: σ fixed by equations, what is 0 left out of the cones, by Clarabel."""
+    best = math.inf, ()
+    sigma = parts["sigma"]
+    free = cp.Variable(P)
+    known = {id(sigma): free}
+    goal = parts["objective"].tree_copy(known)
+    rows = [one.tree_copy(known) for one in parts["rows"]]
+    for chosen in itertools.product((0, 1), repeat=P):
+        at = np.array(chosen, float)
+        link = [
+            one.tree_copy(known) if len(parts["link"]) < P or at[j] else parts["w"][j] == 0
+            for j, one in enumerate(parts["link"])
+        ]
+        t = [v for v in goal.variables() if v.name() == "t"]
+        link += [t[0] >= 0] if t else []
+        value = cp.Problem(cp.Minimize(goal), [*rows, *link, free == at]).solve(solver=cp.CLARABEL)
+        if value < best[0]:
+            best = float(value), tuple(np.flatnonzero(at).tolist())
+    return best
+
+
+def charge(parts: Parts) -> None:
+    parts["objective"] += 0.5 * parts["sigma"][0]
+
+
+def sign(parts: Parts) -> None:
+    parts["rows"].append(parts["w"][0] <= 0)
+
+
+def ones(parts: Parts) -> None:
+    parts["objective"] += cp.norm(parts["w"], 1)
+
+
+def constant(parts: Parts) -> None:
+    parts["objective"] += 1.0
+
+
+def dearer(parts: Parts) -> None:
+    parts["objective"] += 0.5 * C * cp.sum(parts["xi"][:3])
+
+
+def no_link(parts: Parts) -> None:
+    parts["link"] = parts["link"][1:]
+    parts["objective"] += 0.5 * cp.square(parts["w"][0])
+
+
+def more_features(parts: Parts) -> None:
+    parts["rows"] = [*parts["rows"][:-1], cp.sum(parts["sigma"]) <= M + 1]
+
+
+def free_samples(parts: Parts) -> None:
+    X, y = data().X[12:], data().y[12:]
+    parts["rows"][0] = cp.multiply(y, X @ parts["w"] + parts["b"]) + parts["xi"][12:] >= 1
+
+
+def device(parts: Parts) -> None:
+    used = cp.Variable(boolean=True, name="used")
+    parts["objective"] += 3 * used
+    parts["rows"].append(parts["sigma"][:2] <= used)
+
+
+WRONG: dict[str, tuple[Callable[[Parts], None], str]] = {
+    "charge": (charge, "is more at the selection of"),
+    "sign": (sign, r"leaves out the selection of .* \(by 'w\[0\] <= 0"),
+    "norm1": (ones, "is more at"),
+    "constant": (constant, "is more at"),
+    "weights of samples": (dearer, "is more at"),
+    "a weight without sigma": (no_link, "is (less|more) at|lets weights be other than 0"),
+    "another M": (more_features, "allows the selection"),
+    "samples that are missing": (free_samples, "is less at"),
+    "a device that costs": (device, "whole variables .*used"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_another_problem_is_refused_by_name(kind: str) -> None:
+    change, message = WRONG[kind]
+    problem = Problem(data(), M=M, C=C)
+    parts = perspective()
+    change(parts)
+    with pytest.raises(UsageError, match=message) as raised:
+        mipfs.solve(stated(parts, problem), "branch")
+    assert "\n" not in str(raised.value)
+    if kind != "a device that costs":  # another optimum, or none that (P)'s would be
+        assert optimum(parts)[0] != pytest.approx(mipfs.solve(problem, gap=1e-8).objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("named", [("w", "b"), ()])
+@pytest.mark.parametrize("boolean", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_the_problem_itself_is_answered(loss: str, boolean: bool, named: tuple[str, ...]) -> None:
+    problem = Problem(data(), M=M, C=C, loss=loss)
+    parts = perspective(loss, boolean=boolean)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = mipfs.solve(stated(parts, problem, named), "branch", gap=1e-7)
+    value, chosen = optimum(parts)
+    assert result.objective == pytest.approx(value, rel=1e-6)
+    assert tuple(np.flatnonzero(np.isin(data().feature_names, result.selected)).tolist()) == chosen
+
+
+@pytest.mark.parametrize("named", [("w", "b"), ()])
+@pytest.mark.parametrize("kind", ["charge", "sign", "norm1"])
+def test_it_is_found_without_named_weights_too(kind: str, named: tuple[str, ...]) -> None:
+    for boolean in (True, False):
+        parts = perspective(boolean=boolean)
+        WRONG[kind][0](parts)
+        with pytest.raises(UsageError, match="is not the problem that it states"):
+            mipfs.solve(stated(parts, Problem(data(), M=M, C=C), named), "branch")
+
+
+def test_bounds_that_big_m_implies_may_cut_off_what_is_worse() -> None:
+    problem = Problem(data(), M=M, C=C)
+    wide = perspective(U=3.0)
+    value, _ = optimum(wide)
+    assert mipfs.solve(stated(wide, problem), "branch", gap=1e-7).objective == pytest.approx(value, rel=1e-6)
+    tight = perspective(U=0.05)
+    assert optimum(tight)[0] > value * 1.01
+    for named in (("w", "b"), ()):
+        with pytest.raises(UsageError, match=r"leaves out the selection|is more at"):
+            mipfs.solve(stated(tight, problem, named), "branch")
+
+
+def test_a_weaker_relaxation_is_named() -> None:
+    problem = Problem(data(), M=M, C=C)
+    parts = perspective(boolean=False, U=3.0)
+    with pytest.warns(RelaxationWarning, match="is a weaker relaxation"):
+        result = mipfs.solve(stated(parts, problem), "branch", gap=1e-7)
+    assert result.objective == pytest.approx(optimum(parts)[0], rel=1e-6)
+
+
+def test_a_row_that_stands_in_the_program_is_no_difference() -> None:
+    problem = Problem(data(), M=M, C=C)
+    parts = perspective()
+    pick = cp.Variable(boolean=True, name="pick")
+    parts["rows"] += [parts["sigma"][0] <= pick, parts["sigma"][1] <= 1 - pick]
+    result = mipfs.solve(stated(parts, problem), "branch", gap=1e-7)
+    parts["rows"] = [one for one in parts["rows"] if pick.id not in {v.id for v in one.variables()}]
+    parts["rows"].append(parts["sigma"][0] + parts["sigma"][1] <= 1)
+    assert result.objective == pytest.approx(optimum(parts)[0], rel=1e-6)
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    problem = Problem(data(), M=M, C=C)
+    parts = perspective()
+    parts["rows"].append(cp.multiply(parts["w"], 1 - parts["sigma"]) == 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(UsageError, match="is not convex by the rules of CVXPY"):
+            mipfs.solve(stated(parts, problem), "branch")
+
+
+def test_a_program_without_sigma_is_no_more_than_the_answer() -> None:
+    problem = Problem(data(), M=M, C=C)
+    parts = perspective(U=3.0)
+    weak = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(parts["w"]) + C * cp.sum(parts["xi"])), parts["rows"][:2])
+    right = Formulation(problem, weak, None, {"w": parts["w"]})
+    assert mipfs.solve(right, "branch", gap=1e-7).objective == pytest.approx(optimum(parts)[0], rel=1e-6)
+    more = cp.Problem(cp.Minimize(weak.objective.expr + 100.0), parts["rows"][:2])
+    with pytest.raises(UsageError, match="it is no relaxation of that"):
+        mipfs.solve(Formulation(problem, more, None, {"w": parts["w"]}), "branch")
+    mipfs.solve(Formulation(problem, more, None, {"w": parts["w"]}, is_relaxation=False), "branch")
