@@ -62,7 +62,9 @@ def judged(
         counts[f"{found.kind}: {word}"] += 1
     if word == "accepted":
         try:
-            lies = whole_truth.lies(found, document, members, said)
+            lies = whole_truth.lies(found, document, members, said) or whole_truth.prediction_lies(
+                found, document, path
+            )
         except Exception:
             lies = [f"the oracle falls over: {traceback.format_exc()}"]
         wrong += [f"accepted, but {'; '.join(lies)}"] if lies else []

@@ -15,7 +15,7 @@ import tempfile
 import warnings
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,6 @@ class Base:
     members: Members
     asked: list[str]
     other: tuple[str, Json, Members] | None = None
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
@@ -253,3 +252,12 @@ def first(path: Path, data: Path) -> tuple[str, str]:
         warnings.simplefilter("ignore")
         code = command(["verify", str(path), str(data)])
     return {0: "accepted", 1: "rejected"}.get(code, "unusable"), said.getvalue()
+
+
+def predicted(path: Path, data: Path, place: str = "") -> list[str] | str:
+    """The labels that the package gives the rows by a document, or why it gives none."""
+    said, errors = io.StringIO(), io.StringIO()
+    with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(errors):
+        warnings.simplefilter("ignore")
+        code = command(["predict", f"{path}{place}", str(data)])
+    return said.getvalue().splitlines() if code == 0 else errors.getvalue()

@@ -650,6 +650,15 @@ def card_value(table: raw_tables.Table, card: Json) -> float:
     return float(half + result["params"]["C"] * c @ losses[result["params"]["loss"]])
 
 
+def card_scores(table: raw_tables.Table, card: Json) -> Any:
+    """How far the totals of the rows lie above the threshold, relative to what was added up."""
+    found, size = np.zeros(len(table.raw)), np.zeros(len(table.raw))
+    for line, counts in zip(card["card"], columns_of(table, card), strict=True):
+        found, size = found + line["points"] * counts, size + abs(line["points"] * counts)
+    limit = -card["intercept"] / card["scale"]
+    return (found - limit) / np.maximum(size + abs(limit), 1e-300)
+
+
 def card_totals(table: raw_tables.Table, card: Json) -> tuple[list[Json], float]:
     """The ranges of the totals, and the error, in doubles."""
     found, size = np.zeros(len(table.raw)), np.zeros(len(table.raw))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from tests.certificate import forger, raw_tables
-from tests.certificate.documents import Base, Json, Members
+from tests.certificate.documents import Base, Json, Members, predicted
 from tests.certificate.truth import NEAR, Truth
 from tests.certificate.truth import lies as lies_of_result
 
@@ -313,6 +314,53 @@ def card_lies(found: Base, document: Json, said: str) -> list[str]:
     if any(abs(line["points"]) > document["most_points"] for line in document["card"]):
         lies.append("points beyond the most")
     return lies
+
+
+# --- what is predicted ---------------------------------------------------------------------------------------
+
+
+def own_labels(found: Base, document: Json) -> tuple[list[str | None], str]:
+    """The labels that the stated classifiers give the rows of the table, None where it is close; and its place."""
+    place, result = "", document.get("result", document)
+    if found.kind == "classes":
+        scores = [
+            raw_tables.read(found.text, one, of=of).scores(one)
+            for one, of in zip(document["results"], document["classes"], strict=True)
+        ]
+        ranked = np.sort(scores, axis=0)
+        best, sure = np.argmax(scores, axis=0), ranked[-1] - ranked[-2] > 1e-9 * (1 + np.abs(ranked[-1]))
+        names = [str(document["classes"][k]) for k in best]
+        return [name if one else None for name, one in zip(names, sure, strict=True)], place
+    if found.kind == "path":
+        point = document["points"][0]
+        result = point["result"]
+        place = "#" + ",".join(f"{axis}={point[axis]}" for axis in forger.axes_of(document))
+    table = raw_tables.read(found.text, result)
+    scores_ = table.scores(result) if found.kind != "card" else forger.card_scores(table, document)
+    two = [str(result["labels"][side]) for side in ("negative", "positive")]
+    return [two[int(s > 0)] if abs(s) > 1e-9 * (1 + np.abs(scores_).max()) else None for s in scores_], place
+
+
+def prediction_lies(found: Base, document: Json, path: Path) -> list[str]:
+    """Rows of the table that the package labels otherwise than the stated classifiers do."""
+    if found.kind == "path" and document["points"][0]["result"]["intercept"] is None:
+        return []
+    if found.kind == "table" and document["intercept"] is None:
+        return []
+    own, place = own_labels(found, document)
+    given = predicted(path, found.folder / "d.csv", place)
+    if isinstance(given, str):  # what reads a changed file may be stricter than what verifies it
+        return [] if "not a complete" in given and document != found.document else [f"nothing is predicted: {given}"]
+    pairs = zip(given, own, strict=True)
+    off = [i for i, (one, right) in enumerate(pairs) if right is not None and not _same_label(one, right)]
+    return [f"predict says {given[off[0]]} of row {off[0]}, and {own[off[0]]} follows"] if off else []
+
+
+def _same_label(one: str, right: str) -> bool:
+    try:
+        return float(one) == float(right)
+    except ValueError:
+        return one == right
 
 
 def lies(found: Base, document: Json, members: Members, said: str) -> list[str]:
