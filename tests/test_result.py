@@ -83,6 +83,7 @@ def test_reading_back_gives_the_same_json(tmp_path: Path) -> None:
     result.save(tmp_path / "r.json")
     back = Result.load(tmp_path / "r.json")
     assert back.to_json() == result.to_json()
+    assert result.document() == json.loads(result.to_json())
     assert back.status is Status.OPTIMAL
     assert back.trace[1].gap == relative_gap(2.0, 1.9999)
 

@@ -35,8 +35,11 @@ class Colour(enum.Enum):
     RED = "r"
 
 
+KNOWN = ("a", "b")
+
+
 class LineEntry(TypedDict):
-    name: str
+    name: Annotated[str, Such(lambda name: name in KNOWN)]
     lb: float | None
     origin: NotRequired[str]
     own: Annotated[int, JUDGED]

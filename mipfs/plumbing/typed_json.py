@@ -21,6 +21,7 @@ import dataclasses
 import enum
 import json
 import math
+import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -153,7 +154,8 @@ _PLAIN: Mapping[Any, Callable[[Any], bool]] = {
 @cache
 def entries_of(kind: Any) -> dict[str, tuple[Any, bool]]:
     """The entries of a TypedDict or dataclass: the kind of each, and whether it must be there."""
-    hints = get_type_hints(kind, include_extras=True)
+    names = vars(sys.modules[kind.__module__])  # given, so that a lambda in an annotation sees them, too
+    hints = get_type_hints(kind, globalns=names, include_extras=True)
     if is_typeddict(kind):
         found = {name: (hint, True) for name, hint in hints.items()}
         return {name: (get_args(hint)[0], False) if get_origin(hint) is NotRequired else (hint, needed)

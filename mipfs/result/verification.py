@@ -89,7 +89,7 @@ def verify(
         raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
     for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool)):
         checked(name, value, kind)
-    if inside is not result:
+    if hasattr(result, "result"):
         document = result.document()
         if has_proof(document):  # which may not have been saved yet
             document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})

@@ -28,7 +28,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.studies.ladder_report import ladder_blocks
 from mipfs.plumbing.declared import Seconds, declared
 from mipfs.plumbing.signals import heard
-from mipfs.plumbing.typed_json import Such, Texts, Whole
+from mipfs.plumbing.typed_json import Such, Texts, Whole, Written, read
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
@@ -66,6 +66,18 @@ MAX_EXACT = 100_000
 """Features beyond which the master problem of the exact rung, whose cuts are dense, no longer fits."""
 
 
+class SizeEntry(TypedDict):
+    """The size of a program."""
+
+    variables: Whole
+    constraints: Whole
+    nonzeros: NotRequired[Whole]
+
+
+def _is_size(size: Any) -> bool:
+    return bool(read(size, SizeEntry))
+
+
 @dataclass(frozen=True)
 class Rung:
     """One line of the ladder.
@@ -89,7 +101,7 @@ class Rung:
     value: Bound
     gap: Objective
     seconds: float
-    size: Annotated[Mapping[str, Whole], Such(lambda size: size.keys() >= {"constraints", "variables"})] | None
+    size: Annotated[Mapping[str, int], Written(SizeEntry), Such(_is_size)] | None
     status: str
 
 
