@@ -113,6 +113,8 @@ def verdicts(document: Any, arrays: Mapping[str, Any], data: Instance, known: An
         theirs, why = "rejected", str(error)
     if not report.accepted and theirs == "accepted" and rounded(document, arrays, data):
         return "rejected by rounding", "accepted", ""
+    if theirs == "accepted" and report.reason == attack_documents.STORED_OTHERWISE:
+        return "rejected by storage, not rounding", "accepted", ""
     return "accepted" if report.accepted else "rejected", theirs, f"first: {report.reason!r}; second: {why!r}"
 
 
