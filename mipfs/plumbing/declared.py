@@ -255,7 +255,12 @@ def _sequence(value: Any, kind: Any) -> Any:
     needed = collections.abc.Collection if origin in LONG_ONES else collections.abc.Iterable
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, needed):
         return _REFUSED
-    inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
+    kinds = get_args(kind)
+    if origin is tuple and len(kinds) > 1 and kinds[-1] is not Ellipsis:  # a pair: every item has a kind of its own
+        items = tuple(value)
+        right = len(items) == len(kinds) and all(map(_is_one_of, items, kinds))
+        return items if right else _REFUSED
+    inner = next((one for one in kinds if one is not Ellipsis), Any)
     is_long = origin in LONG_ONES or (origin is collections.abc.Iterable and isinstance(value, range))
     try:
         items = tuple(itertools.islice(value, 1)) if is_long else tuple(value)

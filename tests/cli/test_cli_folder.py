@@ -40,6 +40,7 @@ def those_that_ran(foreign: Path) -> list[str]:
     return sorted(path.name for path in (foreign.parent / "ran").iterdir())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "line",
     [
