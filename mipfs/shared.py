@@ -50,8 +50,3 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
             given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
     rows = Rows.of(data.rows, {name: g for g, name in enumerate(groups.names)})
     return Problem(data, bias=False, atoms=groups, rows=rows, **given)
-
-
-def features_among(selected: Sequence[str]) -> tuple[str, ...]:
-    """The features of a shared support, without the group of the intercepts."""
-    return tuple(name for name in selected if name != INTERCEPT)

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check import phrases
 from mipfs.check.rounding import TINY, Array, Rejected, U, above, below, require
 from mipfs.data.instance import Instance
 
 FORGIVEN = 1 + Fraction(1, 2**40)
-MOST_NAMED = 8
 Ends = tuple[Fraction | None, Fraction | None]
 FREE: Ends = (None, None)
 
@@ -99,17 +99,9 @@ def _pair(ends: Ends) -> str:
     return f"[{'-inf' if low is None else repr(float(low))}, {'inf' if high is None else repr(float(high))}]"
 
 
-def _one(name: str, ends: Ends) -> str:
-    """Every digit of the bounds, so that those that differ are told apart."""
-    low, high = (None if end is None else repr(float(end)).removesuffix(".0") for end in ends)
-    if low is None or high is None:
-        return f"{name} >= {low}" if high is None else f"{name} <= {high}"
-    return f"{low} <= {name} <= {high}" if low != high else f"{name} = {low}"
-
-
 def _listed(stated: Mapping[str, Ends]) -> str:
     """The bounds, one after the other; equal ones of all that have any are said once."""
     different = set(stated.values())
-    if len(stated) > MOST_NAMED and len(different) == 1:
-        return f"{_one('each', next(iter(different)))}, of {len(stated)} features"
-    return ", ".join(_one(name, ends) for name, ends in stated.items() if ends != FREE)
+    if len(stated) > phrases.MOST_NAMED and len(different) == 1:
+        return f"{phrases.bound('each', *next(iter(different)))}, of {len(stated)} features"
+    return ", ".join(phrases.bound(name, *ends) for name, ends in stated.items() if ends != FREE)

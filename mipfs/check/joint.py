@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from mipfs.check import exact_joint
 from mipfs.check.dual_vectors import Duals
+from mipfs.check.phrases import LABELLINGS
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, below, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
@@ -178,7 +179,7 @@ class JointStatement(Statement):
     """(P) with a structural loss."""
 
     is_sum = False
-    words = "C max over labellings of Δ − w'a"
+    words = LABELLINGS
     has_rho = False
 
     def __init__(self, document: Document, data: Instance) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from mipfs.check import phrases
 from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import require
@@ -24,15 +25,12 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     atoms = statement.atoms
     what = "features" if atoms.single else "atoms"
     raw = atoms.raw if isinstance(atoms, MadeAtoms) else data
-    loss = statement.stated.words if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
-    bias = "a free intercept" if statement.bias else "no intercept"
-    if statement.constant is not None:
-        bias = f"an intercept b = {_number(statement.constant)} u, the weight u penalised by ½u²"
+    loss = statement.stated.words if statement.margin == "unit" else phrases.RHO
     own = statement.regulariser
     bounds = own.words if isinstance(own, Bounded) else ""
-    term = "½‖w‖²" if own is None or bounds else f"Σ r(w_j), r(w) = {own.words}"
+    term = phrases.PLAIN_TERM if own is None or bounds else phrases.regularised(own.words)
     lines = [
-        f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
+        phrases.objective(term, loss, params["C"], phrases.intercept(statement.bias, statement.constant)),
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
         _selection(statement, what),
         *read,
@@ -40,8 +38,7 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     if bounds:
         lines.append(f"weights: {bounds}")
     if "measure" in params:
-        given = "".join(f", {name} = {params[name]!r}" for name in ("beta", "k") if params.get(name) is not None)
-        lines.insert(1, f"measure: {params['measure']}{given}")
+        lines.insert(1, phrases.measure(params))
     if statement.class_weights is not None:
         lines.append(_classes(statement.class_weights, data))
     if not np.all(data.sample_weight == 1.0):
@@ -50,78 +47,44 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     if not atoms.single:
         lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_atom(statement, 0)}")
     if isinstance(atoms, MadeAtoms):
-        given = ", ".join(f"{name} = {value!r}" for name, value in atoms.made["options"].items())
-        lines.append(f"an atom is a function of one feature: {atoms.made['name']}, {given}")
+        lines.append(phrases.functions(atoms.made))
     if atoms.scale is not None:
         lines.append(f"the {what} are scaled by λ from {atoms.scale.min():.6g} to {atoms.scale.max():.6g}")
     if statement.penalty.any():
         lines.append(f"penalties: {_penalties(statement)}")
     lines += [_row(row) for row in statement.rows]
-    lines += [_extra(name, one) for name, one in statement.extra.items()]
+    lines += [phrases.extra(name, one) for name, one in statement.extra.items()]
     return tuple(lines)
 
 
 def _classes(weights: tuple[float, float], data: Instance) -> str:
     """The weights of the classes."""
     pairs = zip((data.labels.negative, data.labels.positive), weights, strict=True)
-    return "class weights: C times " + ", ".join(f"{_number(weight)} for {label}" for label, weight in pairs)
+    return f"class weights: {phrases.class_weights(pairs)}"
 
 
 def _selection(statement: Statement, what: str) -> str:
-    names = statement.atoms.names
-    fixed = statement.fixed
-    most = "any number" if statement.params["M"] is None else f"at most {statement.params['M']}"
-    line = f"select {most} of {statement.p} {what}"
-    for value, word in ((1, "always"), (0, "never")):
-        ids = fixed[statement.forced[fixed] == value]
-        line += f"; {word} {_list(names[int(j)] for j in ids)}" if ids.size else ""
-    return line
-
-
-def _list(names: Iterable[str]) -> str:
-    shown = list(names)
-    return ", ".join(shown) if len(shown) <= 8 else f"{', '.join(shown[:8])} and {len(shown) - 8} more"
+    names, fixed = statement.atoms.names, statement.fixed
+    always, never = ([names[int(j)] for j in fixed[statement.forced[fixed] == value]] for value in (1, 0))
+    return phrases.selection(statement.params["M"], f"{statement.p} {what}", always, never)
 
 
 def _atom(statement: Statement, g: int) -> str:
     names = statement.data.feature_names
-    return f"{statement.atoms.names[g]} = {{{_list(names[int(j)] for j in statement.atoms.columns(g))}}}"
+    return f"{statement.atoms.names[g]} = {{{phrases.listed(names[int(j)] for j in statement.atoms.columns(g))}}}"
 
 
 def _penalties(statement: Statement) -> str:
     c = statement.penalty
     names = statement.atoms.names
     if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
-        return f"{_number(c[0])} each"
-    return _list(f"{names[int(j)]} {_number(c[j])}" for j in np.flatnonzero(c))
+        return f"{phrases.number(c[0])} each"
+    return phrases.listed(f"{names[int(j)]} {phrases.number(c[j])}" for j in np.flatnonzero(c))
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    terms = _sum(row["terms"])
-    low = "" if row["lb"] is None else f"{_number(row['lb'])} <= "
-    high = "" if row["ub"] is None else f" <= {_number(row['ub'])}"
-    if row["lb"] is not None and row["lb"] == row["ub"]:
-        low, high = "", f" = {_number(row['ub'])}"
     origin = f" ({row['origin']})" if row.get("origin") else ""
-    return f"row {row['name']!r}: {low}{terms}{high}{origin}"
-
-
-def _number(value: float) -> str:
-    """Every digit of it: rows and penalties that differ are told apart."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def _sum(terms: Mapping[str, float]) -> str:
-    parts = [
-        f"{'-' if a < 0 else '+'} {'' if abs(a) == 1 else f'{_number(abs(a))} '}{name}" for name, a in terms.items()
-    ]
-    return " ".join(parts).removeprefix("+ ") or "0"
-
-
-def _extra(name: str, one: Mapping[str, Any]) -> str:
-    low = "-inf" if one["lb"] is None else _number(one["lb"])
-    high = "inf" if one["ub"] is None else _number(one["ub"])
-    return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}"
+    return f"row {row['name']!r}: {phrases.row(row)}{origin}"
 
 
 def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str, ...]:

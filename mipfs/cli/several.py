@@ -18,7 +18,7 @@ from mipfs.errors import DataError, LabelError, UsageError
 if TYPE_CHECKING:
     from mipfs.cli.verify import Asked, Reading
     from mipfs.data.instance import Instance
-    from mipfs.result.documents import SavedClasses
+    from mipfs.result.class_results import ClassResults
 
 Read = TypeVar("Read")
 
@@ -189,13 +189,13 @@ def _show_points(parts: Sequence[PartReport]) -> None:
     show_table(header, lines, title="The points: every objective recomputed, every bound proven", left=2)
 
 
-def _instances(found: SavedClasses, reading: Reading) -> list[Instance]:
+def _instances(found: ClassResults, reading: Reading) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
     from mipfs.cli.verify import as_found
     from mipfs.readers import read_classes
     from mipfs.readers.files import format_of
 
-    first = found.results[0]
+    first = found.classifiers[0]
     recipe, given = as_found(first, first.scaling["kind"], reading.scale, reading.words)
     label = reading.label
     if label is None and format_of(Path(reading.data_file)) != "svmlight":

@@ -110,14 +110,6 @@ def written(bounds: Mapping[str, tuple[float, float]]) -> dict[str, list[float |
     return {name: [end if math.isfinite(end) else None for end in ends] for name, ends in bounds.items()}
 
 
-def words(name: str, low: float | None, high: float | None) -> str:
-    """The ends of a weight in words; None or infinite for no end."""
-    least, most = -math.inf if low is None else low, math.inf if high is None else high
-    left = "" if math.isinf(least) else f"{least:.6g} ≤ "
-    right = "" if math.isinf(most) else f" ≤ {most:.6g}"
-    return f"{left}{name}{right}"
-
-
 def clipped(names: Sequence[str], weights: Any, bounds: Mapping[str, tuple[float, float]]) -> Any:
     """Weights (k,) on the user's scale between their bounds."""
     if not bounds:

@@ -23,6 +23,11 @@ INTERCEPT = "(intercept)"
 """The group of the constant columns."""
 
 
+def features_among(selected: Sequence[str]) -> tuple[str, ...]:
+    """The features of a shared support, without the group of the intercepts."""
+    return tuple(name for name in selected if name != INTERCEPT)
+
+
 def column_of(feature: str, label: object) -> str:
     """The column of a feature in the block of a class."""
     return f"{feature}|{label}"

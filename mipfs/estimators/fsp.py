@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.data.stacked import scattered, stacked, unstacked
+from mipfs.data.stacked import features_among, scattered, stacked, unstacked
 from mipfs.errors import UsageError
 from mipfs.estimators.allowed import named
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
@@ -17,7 +17,7 @@ from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import take
 from mipfs.plumbing.arrays import mask_of
 from mipfs.problem import Problem
-from mipfs.shared import features_among, shared_problem
+from mipfs.shared import shared_problem
 
 
 class FSPClassifier(AtomClassifier):

@@ -40,7 +40,6 @@ class Loss(ABC):
     has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
     is_smooth : bool, whether ℓ' is continuous
     vanishes : bool, whether ℓ(m) = 0 from m = 1 on: on separable data a multiple of any separating (w, b) has no loss
-    formula : str, L as it is written, of margins mᵢ
     kernels : LossKernels or None, its compiled functions: without them branch's nodes are interior points
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
     solver_class : class of `mipfs.svm.solver.Solver`, the SVM on selected columns
@@ -55,7 +54,6 @@ class Loss(ABC):
     has_rho = False
     is_smooth = True
     vanishes = False
-    formula = "C Σ ℓ(mᵢ)"
     kernels: LossKernels | None = None
     terms: type[Terms]
     target = 1.0

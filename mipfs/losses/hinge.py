@@ -116,7 +116,6 @@ class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
     name = "hinge"
-    formula = "C Σ max(0, 1 − mᵢ)"
     is_smooth = False
     dual_depends_on_c = False
     vanishes = True

@@ -92,7 +92,6 @@ class Logistic(base.Loss):
     """Σ c_i log(1 + e^(−m_i))."""
 
     name = "logistic"
-    formula = "C Σ log(1 + exp(−mᵢ))"
     target = 0.0
     has_free_slacks = True
     says_sign = False

@@ -86,7 +86,6 @@ class SquaredHinge(base.Loss):
     """Σ (c_i/2) max(0, 1 − m_i)²."""
 
     name = "squared-hinge"
-    formula = "(C/2) Σ max(0, 1 − mᵢ)²"
     max_slope = np.inf
     has_rho = True
     says_sign = False

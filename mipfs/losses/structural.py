@@ -58,7 +58,6 @@ class Structural:
 class Joint:
     """What there is to say of the structural loss before its measure is known."""
 
-    formula = "C max over labellings of Δ − w'a"
     name, pointwise, has_top, dual_depends_on_c, has_rho, is_smooth, kernels = (
         "structural", False, True, False, False, False, None,
     )  # fmt: skip

@@ -10,19 +10,18 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mipfs.check.classes import check_summary
 from mipfs.check.paths import check_stated
 from mipfs.check.rounding import Rejected
-from mipfs.data.instance import nearest
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
 from mipfs.report.numbers import first_of
 from mipfs.result import archive, result_json
+from mipfs.result.class_results import ClassResults
 from mipfs.result.path_document import ClassesDocument, PathDocument
 from mipfs.result.result import SCHEMA, Result
 
@@ -297,56 +296,7 @@ def name_of(place: Place) -> str:
 # --- Several classes ---
 
 
-@dataclass(frozen=True, eq=False)
-class SavedClasses:
-    """Classifiers of more than two classes in a file.
-
-    Attributes
-    ----------
-    file : str
-    document : mapping, the JSON, with `bias` and `class_weight` as they were understood
-    classes : tuple of K labels
-    results : tuple of K Results, of each class against the rest
-    together : Result or None, of a shared support the problem of all classes as one
-    class_weight : mapping of class, as text, to the weight of its samples; {} for none
-    """
-
-    file: str
-    document: Mapping[str, Any]
-    classes: tuple[Any, ...]
-    results: tuple[Result, ...]
-    together: Result | None
-    class_weight: Mapping[str, float]
-
-    @cached_property
-    def proofs(self) -> tuple[Result, ...]:
-        """The results that have proofs: one of each class, or the one of all."""
-        return self.results if self.together is None else (self.together,)
-
-    def number_of(self, name: str) -> int:
-        """Which class a name is of.
-
-        Raises
-        ------
-        UsageError
-            No such class.
-        """
-        return class_number(self.classes, name, self.file)
-
-    def named(self, name: str) -> Result:
-        """The classifier of a class against the rest; a `UsageError` says that there is no such class."""
-        return self.results[self.number_of(name)]
-
-
-def class_number(classes: tuple[Any, ...], name: str, file: str) -> int:
-    """Which of the classes a name is of; a `UsageError` names the nearest."""
-    names = [str(label) for label in classes]
-    if name not in names:
-        raise UsageError(f"{file}#{name}: no such class; {nearest(name, names)}")
-    return names.index(name)
-
-
-def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
+def classes_of(file: str | Path, document: Mapping[str, Any]) -> ClassResults:
     """The classifiers in a file, of its JSON, with their certificates; `verify` says where one is missing or another.
 
     Raises
@@ -364,10 +314,10 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> SavedClasses:
     except (OSError, ValueError):
         content = None
     proofs = tuple(archive.certified(found.proofs, content))
-    return replace(found, results=proofs) if found.together is None else replace(found, together=proofs[0])
+    return replace(found, classifiers=proofs) if found.together is None else replace(found, together=proofs[0])
 
 
-def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
+def _classes(path: Path, document: Mapping[str, Any]) -> ClassResults:
     stated = typed_json.read(document, ClassesDocument)
     classes, shared = stated["classes"], stated["together"]
     results = tuple(Result.from_json(json.dumps(one), path=path) for one in stated["results"])
@@ -380,5 +330,6 @@ def _classes(path: Path, document: Mapping[str, Any]) -> SavedClasses:
     weights = stated.get("class_weight") or {}
     if weights and weights.keys() != set(names):
         raise ValueError("class_weight is no positive number for every class")
-    settled = {**stated, "bias": stated.get("bias") is True, "class_weight": weights}
-    return SavedClasses(str(path), settled, classes, results, together, weights)
+    said = stated.get("command")
+    command = said if isinstance(said, str) else None
+    return ClassResults(classes, results, together, stated.get("bias") is True, weights, command, str(path))

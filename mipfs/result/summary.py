@@ -46,7 +46,7 @@ def summary_blocks(result: Result) -> list[Block]:
     if result.has_classifier:
         pairs.append(("classes", classes_in_words(result)))
     if result.params.get("class_weight"):
-        pairs.append(("class weights", f"C times {weights_in_words(result)}"))
+        pairs.append(("class weights", weights_in_words(result)))
     if missing := missing_in_words(result):
         pairs.append(("raw table", missing))
     if words := constant_words(result):

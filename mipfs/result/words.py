@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from mipfs.data.bounds import words as bound_words
-from mipfs.losses import LOSSES, get_loss
-from mipfs.report.numbers import first_of, number, percent
+from mipfs.check import phrases
+from mipfs.check.regulariser import stated_regulariser
+from mipfs.check.rounding import Rejected
+from mipfs.check.stated import statement_of
+from mipfs.report.numbers import number, percent
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
@@ -96,47 +97,31 @@ def problem_words(result: Result) -> list[str]:
     what = (
         "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
     )
-    name = str(params.get("loss"))
-    loss = get_loss(name).formula if name in LOSSES else f"C times the loss {name}"
-    if params.get("margin") == "rho":
-        loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"
-    bias = "a free intercept" if params.get("bias") else "no intercept"
-    if params.get("constant") is not None:
-        bias = f"an intercept that is the weight of a constant column of {_value(params['constant'])}, penalised too"
-    penalised = bool(params.get("penalty")) or _penalises(params.get("lambda"))
-    cost = " + the penalties of what is selected" if penalised else ""
-    named = params.get("regulariser")
-    term = "½‖w‖²" if named is None else f"Σ r(wⱼ), r {_regulariser(named)}"
-    lines = [f"Minimise {term} + {loss}{cost}, with C = {_value(params.get('C'))} and {bias}."]
+    bias = phrases.intercept(bool(params.get("bias")), params.get("constant"))
+    lines = [phrases.objective(_term(params), _loss(params), params.get("C"), bias)]
     if params.get("measure") is not None:
-        given = "".join(f", {name} = {params[name]}" for name in ("beta", "k") if params.get(name) is not None)
-        lines.append(f"Δ is the measure {params['measure']}{given}.")
-    count = count_of(result)
-    M = params.get("M")
-    size = f"Select any number of {count} {what}" if M is None else f"Select at most {M} of {count} {what}"
-    for key, word in (("forced_in", "always"), ("forced_out", "never")):
-        size += f"; {word} {_listed(params[key])}" if params.get(key) else ""
-    lines.append(f"{size}.")
+        lines.append(phrases.measure(params))
+    always, never = (params.get(name) or () for name in ("forced_in", "forced_out"))
+    lines.append(phrases.selection(params.get("M"), f"{count_of(result)} {what}", always, never, MOST_TERMS))
     if params.get("class_weight"):
-        lines.append(f"C is multiplied by {weights_in_words(result)}.")
-    if penalised:
-        lines.append(f"Penalties: {_penalties(params)}.")
-    lines += bounds_in_words(result)
+        lines.append(f"class weights: {weights_in_words(result)}")
+    if penalties := _penalties(params):
+        lines.append(f"penalties: {penalties}")
     made = functions_of(result)
     if made is not None:
-        given = ", ".join(f"{name} = {_value(value)}" for name, value in made["options"].items() if value is not None)
-        lines.append(f"What is selected are functions of single features: {made['name']}, {given}.")
+        lines.append(phrases.functions(made))
+    said = [*map(phrases.sentence, lines), *bounds_in_words(result)]
     kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
-    lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
+    said.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
     if missing := missing_in_words(result):
-        lines.append(f"Of the raw table {missing}.")
-    return lines + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
+        said.append(f"Of the raw table {missing}.")
+    return said + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
 
 
 def weights_in_words(result: Result) -> str:
     """The weights of the classes."""
-    return ", ".join(f"{_value(weight)} for {label}" for label, weight in result.params["class_weight"].items())
+    return phrases.class_weights(result.params["class_weight"].items())
 
 
 def missing_in_words(result: Result) -> str:
@@ -169,9 +154,9 @@ def bounds_in_words(result: Result) -> list[str]:
     helps = [name for name, (low, high) in bounds.items() if low == 0.0 != high]
     hurts = [name for name, (low, high) in bounds.items() if high == 0.0 != low]
     others = {name: ends for name, ends in bounds.items() if any(ends) or not any(end is None for end in ends)}
-    given = [bound_words(name, *ends) for name, ends in others.items()]
+    given = [phrases.bound(name, *ends) for name, ends in others.items()]
     if len(others) > MOST_TERMS and len({tuple(ends) for ends in others.values()}) == 1:
-        given = [bound_words(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
+        given = [phrases.bound(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
     lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
     lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
     if given:
@@ -181,10 +166,30 @@ def bounds_in_words(result: Result) -> list[str]:
     return lines
 
 
-def _regulariser(named: Mapping[str, Any]) -> str:
-    """Its name and parameters."""
-    given = ", ".join(f"{name} = {value!r}" for name, value in named.items() if name != "name")
-    return f"of the regulariser {named['name']!r}" + (f" with {given}" if given else "")
+def _term(params: Mapping[str, Any]) -> str:
+    """The term of the weights, as the file of a regulariser states it for the checker."""
+    named = params.get("regulariser")
+    if named is None:
+        return phrases.PLAIN_TERM
+    try:
+        own = stated_regulariser(params)
+    except Rejected:
+        own = None
+    return phrases.regularised(f"the regulariser {named!r}" if own is None else own.words)
+
+
+def _loss(params: Mapping[str, Any]) -> str:
+    """The loss, as its file states it for the checker; one that is not entered here by its name."""
+    if params.get("margin") == "rho":
+        return phrases.RHO
+    if params.get("measure") is not None:
+        return phrases.LABELLINGS
+    name = str(params.get("loss"))
+    try:
+        words: str = statement_of("loss", name).words
+    except (Rejected, AttributeError):
+        return f"C times the loss {name}"
+    return words
 
 
 def _penalises(lam: Any) -> bool:
@@ -197,20 +202,17 @@ def _penalties(params: Mapping[str, Any]) -> str:
     own = params.get("penalty") or {}
     parts = []
     if isinstance(lam, (int, float)) and lam != 0:
-        parts.append(f"λ = {lam:g} for each")
+        parts.append(f"{phrases.number(lam)} each")
     elif _penalises(lam):
         parts.append("λ, one for each")
     if own:
-        parts.append(_listed([f"{name} {value:g}" for name, value in own.items()]) + " from the data's description")
+        named = [f"{name} {phrases.number(value)}" for name, value in own.items()]
+        parts.append(f"{_listed(named)} from the data's description")
     return ", and ".join(parts)
 
 
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
-
-
 def _listed(names: Sequence[str]) -> str:
-    return first_of(list(names), MOST_TERMS)
+    return phrases.listed(names, MOST_TERMS)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ def rows_in_words(result: Result) -> list[RowWords]:
     for row in result.rows:
         activity = sum(a * at.get(name, 0.0) for name, a in row["terms"].items()) if result.has_classifier else None
         name = row["name"]
-        found.append(RowWords(name, _row(row), row["origin"], activity, _binds(row, activity), name in result.conflict))
+        text, binds = phrases.row(row, MOST_TERMS), _binds(row, activity)
+        found.append(RowWords(name, text, row["origin"], activity, binds, name in result.conflict))
     return found
 
 
@@ -257,22 +260,3 @@ def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
     size = max(map(abs, row["terms"].values()), default=0.0)
     ends = [end for end in (row["lb"], row["ub"]) if end is not None]
     return any(abs(activity - end) <= BINDING_DISTANCE * (size + abs(end)) for end in ends)
-
-
-def _row(row: Mapping[str, Any]) -> str:
-    low = row["lb"]
-    high = row["ub"]
-    terms = _sum(row["terms"])
-    if high is None:
-        return f"{terms}, free" if low is None else f"{terms} ≥ {low:g}"
-    if low is None:
-        return f"{terms} ≤ {high:g}"
-    return f"{terms} = {high:g}" if low == high else f"{low:g} ≤ {terms} ≤ {high:g}"
-
-
-def _sum(terms: Mapping[str, float]) -> str:
-    first = islice(terms.items(), MOST_TERMS)
-    parts = [f"{'−' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in first]
-    more = f" + … ({len(terms)} terms)" if len(terms) > MOST_TERMS else ""
-    text = " ".join(parts).removeprefix("+ ") or "0"
-    return text.replace("− ", "−", 1) + more if text.startswith("− ") else text + more

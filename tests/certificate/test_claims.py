@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import mipfs
 from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.problem import Problem
 from mipfs.result.result import Result
+from mipfs.result.words import problem_words, rows_in_words
 from mipfs.selection.rows import Extras, Rows
 from tests.certificate import attack, honest
 from tests.certificate.trees import Arrays, arrays_of, checked, directly, document_of, make_data, no_incumbent
@@ -225,6 +227,35 @@ def test_the_problem_that_was_checked_is_said_in_words() -> None:
         "row 'pair': x1 + 0.5 x3 <= 1 (data.toml:3)",
     )
     assert report.differs == ()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"loss": "hinge"},
+        {"loss": "logistic", "M": None, "lam": 0.1},
+        {"loss": "squared-hinge", "bias": False},
+        {"loss": "squared-hinge", "margin": "rho"},
+        {"loss": "structural", "measure": "fbeta", "beta": 2.0, "bias": False},
+        {"loss": "hinge", "class_weight": {1: 3.0, -1: 0.1}},
+    ],
+    ids=lambda asked: "-".join(map(str, asked.values())),
+)
+def test_a_report_says_the_problem_in_the_words_of_the_checker(asked: dict[str, Any]) -> None:
+    """Every line of the report that is about the problem alone, and not about the columns or the classes."""
+    data = described()
+    if "margin" in asked:  # the ρ-form is that of a problem without penalties
+        data = dataclasses.replace(data, penalty={})
+    result = mipfs.solve(Problem(data, C=0.5, **asked))
+    checked = mipfs.verify(result, data)
+    assert checked.accepted, checked.reason
+    said = [line[0].lower() + line[1:-1] for line in problem_words(result)]
+    begins = ("minimise ", "select ", "measure: ", "class weights: ")
+    stated = [line for line in said if line.startswith(begins)]
+    assert len(stated) == 2 + ("measure" in asked) + ("class_weight" in asked)
+    assert stated == [line for line in checked.statement if line.startswith(begins)]
+    rows = [f"row {row.name!r}: {row.text} ({row.origin})" for row in rows_in_words(result) if row.name != "M"]
+    assert rows == [line for line in checked.statement if line.startswith("row ")] != []
 
 
 def test_a_problem_that_lacks_what_the_data_asks_for_is_what_its_user_states_and_that_is_said() -> None:

@@ -86,7 +86,7 @@ def test_the_model_itself_says_the_same() -> None:
     value = pyo.value(model.objective)
     assert value == pytest.approx(found.objective, rel=1e-5)
     assert taken["x5"] == 0.0
-    assert "0 ≤ x5 ≤ 0" in found.summary()
+    assert "x5 = 0" in found.summary()
 
 
 def test_what_a_fixed_weight_says() -> None:
@@ -94,7 +94,7 @@ def test_what_a_fixed_weight_says() -> None:
     model = models.fsp_m(data(), M=2)
     model.svm.w["x5"].fix(0)
     found = mipfs.solve(model)
-    assert "0 ≤ x5 ≤ 0" in found.summary()
+    assert "x5 = 0" in found.summary()
     assert "says nothing about" not in found.summary()
     assert mipfs.verify(found, data()).bound_without_box == -math.inf
 

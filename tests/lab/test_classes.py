@@ -19,11 +19,10 @@ import mipfs
 from mipfs.cli import main
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
-from mipfs.data.stacked import stacked
+from mipfs.data.stacked import features_among, stacked
 from mipfs.errors import DataError, UsageError
 from mipfs.lab import page
 from mipfs.lab.classes import OneVsRest, parts_of, solve_shared, stating_scaling
-from mipfs.shared import features_among
 from tests.schemas import broken, schema
 
 LOSSES = ("hinge", "squared-hinge", "logistic")

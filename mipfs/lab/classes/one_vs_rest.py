@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,72 +22,17 @@ from mipfs.proof import pair
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import finite_or_none
 from mipfs.result import archive, documents
-from mipfs.result.documents import CLASSES, NO_CLASSES, class_number
-from mipfs.result.gap import relative_gap
-from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
-from mipfs.shared import features_among
+from mipfs.result.class_results import ClassResults
+from mipfs.result.documents import CLASSES, NO_CLASSES
+from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA
 
 if TYPE_CHECKING:
     from mipfs.check.several import DocumentReport
 
-WORST = (Status.NUMERICAL, Status.NO_SOLUTION, Status.INFEASIBLE, Status.RELAXED, Status.FEASIBLE, Status.OPTIMAL)
-
 
 @dataclass(frozen=True, eq=False)
-class OneVsRest(Reported):
-    """One classifier a class; a row is of the class whose classifier has the largest value.
-
-    Attributes
-    ----------
-    classes : tuple of K labels
-    classifiers : tuple of K Results
-        With a proof of its own each; of a shared support what each class has of it, without one.
-    together : Result or None
-        Of a shared support: the problem of all classes as one, and its proof (`mipfs.data.stacked`).
-    bias : bool, whether the classes of a shared support have intercepts
-    class_weight : mapping of class, as text, to the weight of its samples in every problem; {} for none
-    command : str or None, the command line that it came from
-    file : str or None
-    """
-
-    classes: tuple[Any, ...]
-    classifiers: tuple[Result, ...]
-    together: Result | None = None
-    bias: bool = True
-    class_weight: Mapping[str, float] = field(default_factory=dict)
-    command: str | None = None
-    file: str | None = None
-
-    @property
-    def proofs(self) -> tuple[Result, ...]:
-        """The results that have proofs: one of each class, or the one of all."""
-        return self.classifiers if self.together is None else (self.together,)
-
-    @property
-    def status(self) -> Status:
-        """The worst of the proofs."""
-        return min((one.status for one in self.proofs), key=WORST.index)
-
-    @property
-    def objective(self) -> float:
-        """The sum over the classes."""
-        return math.fsum(one.objective for one in self.proofs)
-
-    @property
-    def bound(self) -> float:
-        """The sum over the classes, which no selection, or no selections, are below."""
-        return math.nextafter(math.fsum(one.bound for one in self.proofs), -math.inf)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.bound)
-
-    @property
-    def selected(self) -> tuple[str, ...]:
-        """The features of any class."""
-        if self.together is not None:
-            return features_among(self.together.selected)
-        return tuple(dict.fromkeys(name for one in self.classifiers for name in one.selected))
+class OneVsRest(ClassResults, Reported):
+    """One classifier a class; a row is of the class whose classifier has the largest value."""
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Values of every class, (n, K)."""
@@ -107,16 +52,6 @@ class OneVsRest(Reported):
         """Check every proof, or that of the class `name`, against the data of the classes against the rest."""
         content, entries = archive.packed_together(self.proofs, "classes.cert.npz", math.inf)
         return check_classes(self.document(entries), Path("classes.cert.npz"), content, instances, name)
-
-    def named(self, name: str) -> Result:
-        """The classifier of a class against the rest.
-
-        Raises
-        ------
-        UsageError
-            No such class.
-        """
-        return self.classifiers[class_number(self.classes, name, self.file or "the result")]
 
     def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
         """What ``--json`` writes."""
@@ -178,13 +113,4 @@ def classes_or_none(path: str | Path) -> OneVsRest | None:
         return None
     saved = documents.classes_of(path, document)
     documents.require_consistent(path, document)
-    said = document.get("command")
-    return OneVsRest(
-        saved.classes,
-        saved.results,
-        saved.together,
-        saved.document["bias"],
-        saved.class_weight,
-        said if isinstance(said, str) else None,
-        saved.file,
-    )
+    return OneVsRest(**vars(saved))

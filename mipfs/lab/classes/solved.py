@@ -12,14 +12,14 @@ import numpy as np
 from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.data.rules import RULES
-from mipfs.data.stacked import unstacked
+from mipfs.data.stacked import features_among, unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
 from mipfs.result.sidecar import hexadecimal
 from mipfs.run.finish import described_at, labels_of, packages, reading
 from mipfs.run.run import parameters
 from mipfs.selection.rows import Rows
-from mipfs.shared import features_among, shared_problem
+from mipfs.shared import shared_problem
 
 
 def solve_shared(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mipfs.check import phrases
 from mipfs.lab.classes import OneVsRest
 from mipfs.lab.classes.judged import SHARES
 from mipfs.lab.classes.shown import classes_table, weights_table
@@ -137,13 +138,12 @@ def _problem(found: OneVsRest) -> Card:
         free = None if M is None else M - found.bias
         told = [
             "One selection holds for all classes: the sum of their objectives is minimised.",
-            f"Select at most {free} of {first.n_features} features." if free is not None else "Any number of features.",
+            phrases.sentence(phrases.selection(free, f"{first.n_features} features", (), ())),
             *(["Every class has an intercept, which is penalised as a weight of the scaled data is."] * found.bias),
         ]
         told += [f"Row {row.name}: {row.text}." for row in rows_in_words(found.together) if row.name != "M"]
     if found.class_weight:
-        weights = ", ".join(f"{weight:.6g} for {label}" for label, weight in found.class_weight.items())
-        told.append(f"C is multiplied by the weight of a sample's class: {weights}.")
+        told.append(phrases.sentence(f"class weights: {phrases.class_weights(found.class_weight.items())}"))
     return Card("The problem in words", lines(told), is_wide=True)
 
 

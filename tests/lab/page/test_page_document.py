@@ -54,7 +54,7 @@ def test_a_closed_run() -> None:
         f"No allowed selection has an objective below {number(result.bound)}",
         number(result.objective),
         percent(result.gap),
-        "Minimise ½‖w‖² + C Σ max(0, 1 − mᵢ)",
+        "Minimise ½‖w‖² + C Σ max(0, 1 − m_i), C = ",
         "at most 5 of 12 features; always income",
         "This set is one of",
         "How to reproduce it",
@@ -187,7 +187,7 @@ def test_thousands_of_weights_and_rows_are_cut_and_say_so() -> None:
         cases.closed(), selected=tuple(names), weights=weights, columns=dict.fromkeys(names, 0), rows=rows
     )
     said = " ".join(tree_of(page.Item("x", wide)).texts)
-    for words in ("1000 of 20,000 weights", "The 60 largest of 20000", "(20000 terms) ≤ 1", "and 101 rows more"):
+    for words in ("1000 of 20,000 weights", "The 60 largest of 20000", "(20000 terms) <= 1", "and 101 rows more"):
         assert words in said, words
     assert len(wide._repr_html_()) < 250_000
     assert "<script" not in wide._repr_html_()

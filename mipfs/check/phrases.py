@@ -1,0 +1,107 @@
+"""The words for the parts of a problem, of plain values: what the checker says of it, and reports of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, SupportsFloat
+
+MOST_NAMED = 8
+"""Names that a line lists."""
+PLAIN_TERM = "½‖w‖²"
+RHO = "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
+LABELLINGS = "C max over labellings of Δ − w'a"
+
+
+def objective(term: str, loss: str, C: Any, bias: str) -> str:
+    """What is minimised."""
+    return f"minimise {term} + {loss}, C = {C!r}, with {bias}"
+
+
+def regularised(words: str) -> str:
+    """The term of the weights where they have a regulariser."""
+    return f"Σ r(w_j), r(w) = {words}"
+
+
+def intercept(is_free: bool, constant: float | None) -> str:
+    """The intercept; of a `constant` column its weight."""
+    if constant is not None:
+        return f"an intercept b = {number(constant)} u, the weight u penalised by ½u²"
+    return "a free intercept" if is_free else "no intercept"
+
+
+def measure(params: Mapping[str, Any]) -> str:
+    """The measure of a structural loss, with its parameters."""
+    given = "".join(f", {name} = {params[name]!r}" for name in ("beta", "k") if params.get(name) is not None)
+    return f"measure: {params['measure']}{given}"
+
+
+def selection(M: int | None, among: str, always: Sequence[str], never: Sequence[str], most: int = MOST_NAMED) -> str:
+    """How many are selected, and which always or never."""
+    line = f"select {'any number' if M is None else f'at most {M}'} of {among}"
+    for names, word in ((always, "always"), (never, "never")):
+        line += f"; {word} {listed(names, most)}" if names else ""
+    return line
+
+
+def class_weights(weights: Iterable[tuple[Any, float]]) -> str:
+    """What C is multiplied by, of pairs of a label and a weight."""
+    return "C times " + ", ".join(f"{number(weight)} for {label}" for label, weight in weights)
+
+
+def functions(made: Mapping[str, Any]) -> str:
+    """Which functions of single features are selected, of the entry `made` of the atoms."""
+    given = ", ".join(f"{name} = {value!r}" for name, value in made["options"].items())
+    return f"an atom is a function of one feature: {made['name']}, {given}"
+
+
+def bound(name: str, low: Any, high: Any) -> str:
+    """The ends of a weight, None for none, of which there is one; with every digit, so that others are told apart."""
+    least, most = (None if end is None else number(end) for end in (low, high))
+    if least is None or most is None:
+        return f"{name} >= {least}" if most is None else f"{name} <= {most}"
+    return f"{least} <= {name} <= {most}" if low != high else f"{name} = {least}"
+
+
+def row(one: Mapping[str, Any], most: int | None = None) -> str:
+    """A row of its entry, without its name: all of its terms, or the first `most`."""
+    terms, low, high = row_sum(one["terms"], most), one["lb"], one["ub"]
+    if low is None and high is None:
+        return f"{terms}, free"
+    if low == high:
+        return f"{terms} = {number(high)}"
+    least = "" if low is None else f"{number(low)} <= "
+    return f"{least}{terms}" + ("" if high is None else f" <= {number(high)}")
+
+
+def row_sum(terms: Mapping[str, float], most: int | None = None) -> str:
+    """A sum of names with coefficients."""
+    parts = [
+        f"{'-' if a < 0 else '+'} {'' if abs(a) == 1 else f'{number(abs(a))} '}{name}"
+        for name, a in islice(terms.items(), most)
+    ]
+    more = f" + … ({len(terms)} terms)" if most is not None and len(terms) > most else ""
+    return (" ".join(parts).removeprefix("+ ") or "0") + more
+
+
+def extra(name: str, one: Mapping[str, Any]) -> str:
+    """A variable of the user's, of its entry."""
+    low = "-inf" if one["lb"] is None else number(one["lb"])
+    high = "inf" if one["ub"] is None else number(one["ub"])
+    return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}"
+
+
+def number(value: Any) -> str:
+    """Every digit of it: rows and penalties that differ are told apart; what is no number, in a file, as it stands."""
+    return repr(float(value)).removesuffix(".0") if isinstance(value, SupportsFloat) else str(value)
+
+
+def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The first names, and how many more there are."""
+    shown = list(names)
+    return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[:most])} and {len(shown) - most} more"
+
+
+def sentence(line: str) -> str:
+    """A line as a sentence."""
+    return f"{line[0].upper()}{line[1:]}."
