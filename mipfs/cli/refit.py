@@ -46,7 +46,7 @@ def refit(
     inputs = (documents.split(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
-    result = documents.load(result_file)
+    result = documents.load_to_pose(result_file)
     kept = result.selected
     if keep_all:
         if result.relaxed is None:

@@ -48,7 +48,7 @@ def scorecard(
     inputs = (documents.split(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
-    result = documents.load(result_file)
+    result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
     if json == "-":

@@ -166,6 +166,7 @@ def data_of(
 ) -> Instance:
     """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
+    from mipfs.data.instance import Labels
     from mipfs.readers.files import format_of
     from mipfs.readers.labels import same_label
     from mipfs.readers.store import check
@@ -183,7 +184,7 @@ def data_of(
         return readers.read_as(data_file, recipe, **given)
     except MoreClassesError:
         positive = result.labels["positive"]
-        if result.labels["negative"] != f"not {positive}":
+        if not Labels(**result.labels).is_rest:
             raise
         classes = readers.read_classes(data_file, recipe, **{k: v for k, v in given.items() if k != "positive"})
         found = [one for one in classes if same_label(positive, one.labels.positive)]

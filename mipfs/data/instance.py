@@ -85,6 +85,11 @@ class Labels:
         checks.label(self.negative)
         checks.label(self.positive)
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether the negative class is all that is not the positive one, as where one of several is told apart."""
+        return bool(self.negative == f"not {self.positive}")
+
     def of(self, sign: npt.ArrayLike) -> npt.NDArray[Any]:
         """Map values to the user's labels: positive where ``sign > 0``."""
         return np.where(np.asarray(sign) > 0, np.asarray(self.positive), np.asarray(self.negative))

@@ -156,6 +156,9 @@ def _default(classes: npt.NDArray[Any], rows: npt.NDArray[Any]) -> int:
 def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
     """The signs under a mapping that is known; one class alone will do.
 
+    Of one class of several against the rest, the others may have their own names: where that class is met and nothing
+    is called ``not …``, they are the rest.
+
     Raises
     ------
     DataError
@@ -169,6 +172,8 @@ def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
             signs[k] = 1.0
         elif _same(value, labels.negative):
             signs[k] = -1.0
+    if labels.is_rest and np.any(signs == 1.0) and not np.any(signs == -1.0):
+        signs[np.isnan(signs)] = -1.0
     y = signs[codes]
     for i in np.flatnonzero(np.isnan(y))[:1]:
         raise DataError(

@@ -96,6 +96,24 @@ def load(text: str) -> Result:
     return Result.load(file)
 
 
+def load_to_pose(text: str) -> Result:
+    """The result in a file as `load` has it, for a problem that is posed again from it and the data alone.
+
+    Raises
+    ------
+    UsageError
+        A class of several whose samples were weighed by their classes: the result of one class has the weights of none.
+    """
+    file, name = split(text)
+    found = held(file)
+    if found.kind == CLASSES and name is not None and found.document.get("class_weight"):
+        raise UsageError(
+            f"{text}: its samples were weighed by all classes (class_weight), which the result of one class does not "
+            "say; write the labels of the data as that class and the rest, and solve those"
+        )
+    return load(text)
+
+
 def require_consistent(file: str | Path, document: Mapping[str, Any]) -> None:
     """Refuse a path or several classes whose summary contradicts the results that stand in it.
 
