@@ -189,7 +189,7 @@ def test_ctrl_c_leaves_the_draws_that_were_done_and_no_process(tmp_path: Path) -
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     time.sleep(20.0)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
     assert running.returncode == 0
     assert 0 < json.loads(place.read_text())["draws"] < 5000
     with pytest.raises(ProcessLookupError):

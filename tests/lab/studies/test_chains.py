@@ -118,7 +118,7 @@ def test_ctrl_c_leaves_the_points_that_any_process_had(group: bool, tmp_path: Pa
         os.killpg(running.pid, signal.SIGINT)
     else:
         running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=300)
     assert running.returncode == 0, errors.decode()
     document = json.loads(place.read_text())
     assert document["interrupted"]
