@@ -16,6 +16,7 @@ from mipfs.cli.options import (
     Drop,
     Given,
     Impute,
+    Jobs,
     Label,
     Positive,
     Quiet,
@@ -77,7 +78,7 @@ def bench(
         str | None,
         typer.Option("--class-weight", metavar="W", help="balanced, yes:5,no:1, or none [default: the .toml's]."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Processes.")] = 1,
+    jobs: Jobs = None,
     dask: Annotated[
         str | None, typer.Option("--dask", metavar="ADDRESS", help="Give the fits to a Dask scheduler instead.")
     ] = None,

@@ -42,6 +42,12 @@ Report = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json - asks for.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of every random choice.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", help="Fits side by side [default: as many as there are cores].", show_default=False
+    ),
+]
 Scale = Annotated[
     Scaling | None, typer.Option("--scale", help="Scaling of the columns; the data's own by default, or none.")
 ]

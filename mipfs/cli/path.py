@@ -14,6 +14,7 @@ from mipfs.cli.options import (
     DataFile,
     Drop,
     Impute,
+    Jobs,
     Json,
     Label,
     Param,
@@ -82,6 +83,7 @@ def path(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="FILE", help="Go on with the path whose points are in FILE.")
     ] = None,
+    jobs: Jobs = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -105,6 +107,7 @@ def path(
     from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
     from mipfs.plumbing.declared import shown_name
+    from mipfs.plumbing.machine import cores
     from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
 
@@ -133,7 +136,8 @@ def path(
     with held(deliver=False):
         with live_path(quiet) as watchers:
             kept = {"checkpoint": _checkpoint(checkpoint), "resume": resume}
-            found = mipfs.path(problem, driver=driver, **axes, **options, **watchers, **kept)
+            side = cores() if jobs is None else jobs
+            found = mipfs.path(problem, driver=driver, jobs=side, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
 

@@ -16,6 +16,7 @@ from mipfs.cli.options import (
     DataFile,
     Drop,
     Impute,
+    Jobs,
     Json,
     Label,
     ParamC,
@@ -142,6 +143,7 @@ def solve(
         int | None,
         typer.Option("--calibrate", metavar="K", help="Estimate probabilities by K folds, for predict --probability."),
     ] = None,
+    jobs: Jobs = None,
     module: Module = None,
     scale: Scale = None,
     label: Label = None,
@@ -178,7 +180,7 @@ def solve(
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
-        asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit)
+        asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit, jobs)
         to = Output(json, report, quiet, certificate_limit)
         return solve_classes(asked, error, given, written_out, shared_support, to)
     if shared_support:
@@ -214,7 +216,7 @@ def solve(
             options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
             result = drivers.solve(declared, driver=driver, **options, **where)
             if calibrate is not None and result.has_classifier:
-                result = _calibrated(problem, result, calibrate, options)
+                result = _calibrated(problem, result, calibrate, options, jobs)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
@@ -256,14 +258,14 @@ def _keeper(checkpoint: str | None, every: float | None) -> Any:
     return Keeper(checkpoint, EVERY if every is None else every, began=began)
 
 
-def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[str, Any]) -> Result:
+def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[str, Any], jobs: int | None) -> Result:
     """The result with a calibration; without one, and with a word, where a fold has no classifier or at Ctrl-C."""
     from mipfs.cli.errors import complain
     from mipfs.lab.studies.calibration import calibrate
 
-    given = {name: options[name] for name in ("gap", "seed", "time_limit") if name in options}
+    given = {name: options[name] for name in ("gap", "seed", "time_limit", "memory_limit") if name in options}
     try:
-        return calibrate(problem, result, folds=folds, **given)
+        return calibrate(problem, result, folds=folds, jobs=jobs, **given)
     except (UsageError, KeyboardInterrupt) as error:
         complain(f"no calibration: {str(error) or 'interrupted'}", "warning")
         return result

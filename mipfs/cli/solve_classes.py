@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,6 +40,7 @@ class Asked:
     gap: float
     time_limit: float | None
     memory_limit: float | None
+    jobs: int | None
 
     def options(self, driver: str) -> dict[str, Any]:
         """The options of a run."""
@@ -134,24 +136,35 @@ def _written(found: OneVsRest, asked: Asked, output: Output) -> None:
 
 def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
     """One result a class; or the class that has none, and what became of it."""
+    from mipfs.lab.classes import OneVsRest
+    from mipfs.run.side_by_side import in_order, jobs_of
+
+    jobs = jobs_of(asked.jobs, len(instances))
+    limit = None if asked.memory_limit is None else asked.memory_limit / jobs
+    given = dataclasses.replace(asked, memory_limit=limit), instances
+    results: list[Result] = []
+    with closing(in_order(_one, given, range(len(instances)), jobs)) as found:
+        for data, result in zip(instances, found, strict=True):
+            if not result.has_classifier:
+                return data.labels.positive, result
+            results.append(result)
+    return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
+
+
+def _one(given: tuple[Asked, Sequence[Instance]], k: int) -> Result:
+    """The result of one class against the rest."""
     from mipfs import drivers, formulation
     from mipfs.drivers.default import default_driver
-    from mipfs.lab.classes import OneVsRest
 
+    asked, instances = given
     declaration = formulation.load(asked.model)
-    results: list[Result] = []
-    for data in instances:
-        declared = declaration(data, dict(asked.params))
-        problem = formulation.compile(declared)
-        driver = asked.driver or default_driver(declared, problem)
-        options = asked.options(driver)
-        if declaration.entry is not None and driver == declaration.entry.driver:
-            options |= declaration.options(dict(asked.params))
-        result = drivers.solve(declared, driver=driver, **options)
-        if not result.has_classifier:
-            return data.labels.positive, result
-        results.append(dataclasses.replace(result, declare=None))
-    return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
+    declared = declaration(instances[k], dict(asked.params))
+    problem = formulation.compile(declared)
+    driver = asked.driver or default_driver(declared, problem)
+    options = asked.options(driver)
+    if declaration.entry is not None and driver == declaration.entry.driver:
+        options |= declaration.options(dict(asked.params))
+    return dataclasses.replace(drivers.solve(declared, driver=driver, **options), declare=None)
 
 
 def _shared(asked: Asked, instances: Sequence[Instance]) -> Any:

@@ -11,6 +11,7 @@ from mipfs.cli.options import (
     DataFile,
     Drop,
     Impute,
+    Jobs,
     Json,
     Label,
     Param,
@@ -52,6 +53,7 @@ def stability(
         float, typer.Option("--gap", metavar="GAP", help="Relative gap at which an answer counts as optimal.")
     ] = 1e-4,
     subject_to: SubjectTo = None,
+    jobs: Jobs = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -84,7 +86,7 @@ def stability(
     how: dict[str, Any] = {"draws": draws, "share": share, "bootstrap": bootstrap, "driver": driver, "seed": seed}
     with held(deliver=False):
         with progress("stability:", "draws", verbose=not quiet) as tell:
-            found = mipfs.stability(problem, **how, on_draw=tell, **options)
+            found = mipfs.stability(problem, **how, jobs=jobs, on_draw=tell, **options)
         targets = Targets(json, report, f"Stability of the selection on {Path(data_file).name}", quiet)
         conflict = found.whole.conflict or None
         return finish_study(found, found.blocks, targets, conflict=conflict, nothing=not found.sets)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import Json, Quiet, Report
+from mipfs.cli.options import Jobs, Json, Quiet, Report
 
 if TYPE_CHECKING:
     from mipfs.lab.experiments.run import Found
@@ -30,6 +31,7 @@ def study(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder of rows and report [default: {FOLDER}/NAME]."),
     ] = None,
+    jobs: Jobs = None,
     report: Report = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -49,7 +51,8 @@ def study(
         raise UsageError("-o is empty; give the folder of the study")
     if name is None:
         return _listed(json, quiet) if names else _indexed(Path(out or FOLDER), quiet)
-    return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, quick=quick, time_limit=time_limit)
+    how = {"quick": quick, "time_limit": time_limit, "jobs": jobs}
+    return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, how)
 
 
 def _listed(json: str | None, quiet: bool) -> int:
@@ -84,9 +87,7 @@ def _run(
     folder: Path,
     targets: tuple[str | None, str | None],
     quiet: bool,
-    *,
-    quick: bool,
-    time_limit: float | None,
+    how: Mapping[str, Any],
 ) -> int:
     from mipfs.cli.output import check_page, check_target
     from mipfs.errors import UsageError
@@ -105,7 +106,7 @@ def _run(
         raise UsageError(f"-o {folder}: the folder cannot be made: {reason}; name another one") from None
     check_target(str(folder / TABLE), option="-o")
     with progress(f"study {name}:", "units", not quiet) as tell:
-        found = run(asked, folder, quick=quick, time_limit=time_limit, tell=tell)
+        found = run(asked, folder, **how, tell=tell)
     return _finish(found, folder, targets, quiet)
 
 

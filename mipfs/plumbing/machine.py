@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,10 +17,41 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """Where it is set, Python does not look into the current folder."""
 
 
+_sharing: ContextVar[int] = ContextVar("sharing", default=0)
+
+
 def cores() -> int:
-    """Cores that this process may use; where the system does not say, all there are."""
+    """Cores that what runs here may use: those of the process, or its share of them beside others (`sharing`).
+
+    In a worker of joblib it is what joblib leaves to it, so that fits of a search that runs on all cores, such as
+    scikit-learn's, do not each take all of them. Where the system does not say, all there are.
+    """
     usable = getattr(os, "sched_getaffinity", None)
-    return (os.cpu_count() or 1) if usable is None else len(usable(0))
+    there = (os.cpu_count() or 1) if usable is None else len(usable(0))
+    beside = _sharing.get()
+    return max(1, there // beside) if beside else min(there, _left_by_joblib() or there)
+
+
+@contextmanager
+def sharing(count: int) -> Iterator[None]:
+    """A block that runs beside others, `count` with it, on the cores of the process."""
+    before = _sharing.set(count)
+    try:
+        yield
+    finally:
+        _sharing.reset(before)
+
+
+def _left_by_joblib() -> int | None:
+    """Threads that a worker of joblib may use; None where this is none."""
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is None:
+        return None
+    backend, _ = parallel.get_active_backend()
+    if not getattr(backend, "nesting_level", None):
+        return None
+    told = os.environ.get("OMP_NUM_THREADS", "") if multiprocessing.parent_process() is not None else ""
+    return max(1, int(told)) if told.isdecimal() else 1
 
 
 def apart() -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -115,7 +116,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
     asked = Asked()
     if kind in _compiled and client is None:
         return asked
-    with announced() as announcer, handled(asked):
+    with _counted(), announced() as announcer, handled(asked):
         if kind not in _compiled:
             _compile_beside(kind, asked, announcer)
             if not asked.came:
@@ -127,6 +128,28 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
     if not asked.came:
         _compiled.add(kind)
     return asked
+
+
+_preparing = 0
+_counting = threading.Lock()
+
+
+@contextmanager
+def _counted() -> Iterator[None]:
+    """A block in which this process prepares."""
+    global _preparing
+    with _counting:
+        _preparing += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _preparing -= 1
+
+
+def is_at_work() -> bool:
+    """Whether some thread of this process prepares a run: others would compile the same beside it."""
+    return _preparing > 0
 
 
 class _Elsewhere:

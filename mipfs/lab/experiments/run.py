@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.plumbing.signals import heard, held
 from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
+from mipfs.run.side_by_side import Died, outcomes
 
 ROWS, TABLE, PAGE = "rows.jsonl", "rows.csv", "README.md"
 """The files of a study's folder, beside its pictures."""
@@ -169,6 +171,7 @@ def run(
     quick: bool = False,
     time_limit: float | None = None,
     tell: Callable[[int, int], None] | None = None,
+    jobs: int | None = None,
 ) -> Found:
     """Measure the units of a study that its folder does not have yet.
 
@@ -180,6 +183,7 @@ def run(
     time_limit : float, optional
         Wall seconds after which no other unit begins; what is left is done by the next call.
     tell : callable, optional, hears how many units are done, of how many
+    jobs : int >= 1, optional, units side by side, one thread each; by default as many as there are cores
 
     Returns
     -------
@@ -201,14 +205,18 @@ def run(
             left.append(unit)
     began = time.monotonic()
     interrupted = False
+
+    def has_time() -> bool:
+        return time_limit is None or time.monotonic() - began < time_limit
+
     try:
-        with heard(), threadpool_limits(1):
-            for number, unit in enumerate(left):
-                if time_limit is not None and time.monotonic() - began >= time_limit:
-                    break
+        with heard(), closing(outcomes(_measured, study, left, jobs, more=has_time)) as found:
+            for number, (k, measured) in enumerate(found, 1):
+                if isinstance(measured, Died):
+                    raise measured
+                done[left[k].key] = store.add(left[k], *measured)
                 if tell is not None:
                     tell(len(asked) - len(left) + number, len(asked))
-                done[unit.key] = store.add(unit, *_measured(study, unit))
     except KeyboardInterrupt:
         interrupted = True
     lines = [done[unit.key] for unit in every if unit.key in done]
@@ -240,7 +248,7 @@ def check_folder(folder: Path) -> None:
 def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
     """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
     began = cpu_clock()
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             rows = study.measure(unit)

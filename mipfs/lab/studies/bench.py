@@ -136,7 +136,7 @@ def bench(
     time_limit: float | None = 60.0,
     ideal: Sequence[str] = (),
     class_weight: Any = None,
-    jobs: Count = 1,
+    jobs: Count | None = None,
     client: Any = None,
     records: Sequence[Mapping[str, Any]] = (),
     on_record: Callable[[Bench], object] | None = None,
@@ -169,7 +169,7 @@ def bench(
     class_weight : mapping of label to float > 0, "balanced" or None
         Weights of the classes in every fit, "balanced" on its training part; None takes the data's own, ``{}`` none.
         The measure that is reported counts every test row once; methods that fit for a measure leave them out.
-    jobs : int >= 1
+    jobs : int >= 1, optional
         Processes; every fit has one thread of linear algebra, and the same outcome.
     client : dask.distributed.Client, optional
         Takes the fits instead.

@@ -7,6 +7,7 @@ the one that was proven; its probabilities are an estimate, and no proof covers 
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,18 @@ import numpy as np
 from mipfs import drivers
 from mipfs.errors import UsageError
 from mipfs.lab.studies.folds import check_folds, fold
-from mipfs.plumbing.declared import Seed, declared
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.problem import Problem
 from mipfs.result.probability import fitted
 from mipfs.result.result import Result, StopReason
+from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 
 @declared
-def calibrate(model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, **options: Any) -> Result:
+def calibrate(
+    model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, jobs: Count | None = None, **options: Any
+) -> Result:
     """The result with a calibration of its scores, for `Result.predict_proba`.
 
     Parameters
@@ -32,6 +38,8 @@ def calibrate(model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, **o
         Stratified folds, on each of which the problem is solved once more.
     seed : int
         Of the folds.
+    jobs : int >= 1, optional
+        Folds that are solved side by side, by default as many as there are cores; the numbers do not depend on it.
     **options
         Of the result's driver, such as ``time_limit`` in seconds for every fold, and ``gap``.
 
@@ -51,14 +59,23 @@ def calibrate(model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, **o
         raise UsageError("the result is one of other data than the problem's; give the problem that was solved")
     check_folds(problem.data, folds)
     scores = np.full(problem.data.n_samples, np.nan)
-    for number in range(folds):
-        part = fold(problem.data, folds, seed, number)
-        found = drivers.solve(problem.replace(data=part.train), result.driver, seed=seed, **options)
-        if found.stop_reason is StopReason.INTERRUPTED:
-            raise KeyboardInterrupt
-        if not found.has_classifier:
-            raise UsageError(f"fold {number + 1} of {folds} has no classifier: {found.status.name}; give it more time")
-        scores[part.rows] = found.decision_function(part.X)
+    side = jobs_of(jobs, folds)
+    asked = problem, folds, result.driver, {**limits_of(options, side), "seed": seed}
+    with closing(in_order(_judged, asked, range(folds), side)) as found:
+        for rows, values in found:
+            scores[rows] = values
     weight = problem.data.sample_weight
     alike = bool(np.all(weight == weight[0]))
     return replace(result, calibration=fitted(scores, problem.data.y, folds, None if alike else weight))
+
+
+def _judged(given: tuple[Problem, int, str, dict[str, Any]], number: int) -> tuple[Integers, Array]:
+    """The rows of a fold that its training part is without, and what the classifier of that part makes of them."""
+    problem, folds, driver, options = given
+    part = fold(problem.data, folds, options["seed"], number)
+    found = drivers.solve(problem.replace(data=part.train), driver, **options)
+    if found.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not found.has_classifier:
+        raise UsageError(f"fold {number + 1} of {folds} has no classifier: {found.status.name}; give it more time")
+    return part.rows, found.decision_function(part.X)

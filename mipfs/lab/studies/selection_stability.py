@@ -8,8 +8,10 @@ all possible draws may be, seen from those that were made. Draws share samples: 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated, Any, Literal, TypedDict
@@ -22,8 +24,9 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.stability import LEVEL, Stability
 from mipfs.lab.studies.stability import stability as index_of
 from mipfs.plumbing.arrays import Integers
-from mipfs.plumbing.declared import Seed, Within, declared
+from mipfs.plumbing.declared import Count, Seed, Within, declared
 from mipfs.plumbing.typed_json import Sha256, Whole
+from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Pairs, Reported, Table
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import stated
@@ -31,6 +34,7 @@ from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.result import SCHEMA, Result, Status, StopReason
 from mipfs.result.result_document import Bound, Objective
 from mipfs.run.run import parameters
+from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 MOST_SHOWN = 30
 """Features that a report lists; the JSON has all that were ever selected."""
@@ -187,6 +191,7 @@ def stability(
     driver: str | None = None,
     seed: Seed = 0,
     on_draw: Callable[[int, int], object] | None = None,
+    jobs: Count | None = None,
     **options: Any,
 ) -> SelectionStability:
     """Solve a problem on many parts of its samples, and count how often each feature is selected.
@@ -205,6 +210,8 @@ def stability(
         Of the draws and of the driver.
     on_draw : callable, optional
         Hears how many of how many draws are done.
+    jobs : int >= 1, optional
+        Draws that are solved side by side, by default as many as there are cores; the numbers do not depend on it.
     **options
         Options of the driver; ``time_limit`` is in seconds for every draw.
 
@@ -225,25 +232,36 @@ def stability(
         raise UsageError(f"share = {share:g} must lie between 0 and 1; for draws with replacement give bootstrap")
     rng = np.random.default_rng(seed)
     parts = [drawn(problem.data, None if bootstrap else share, rng) for _ in range(draws)]
-    whole = drivers.solve(problem, driver, seed=seed, **options)
     found: list[Result] = []
     tell = on_draw or (lambda done, total: None)
-    interrupted = whole.stop_reason is StopReason.INTERRUPTED
+    side = jobs_of(jobs, draws + 1)
+    given = problem, driver, {**limits_of(options, side), "seed": seed}
+    whole: Result | None = None
     try:
-        for number, rows in enumerate(parts, 1):
-            if interrupted:
-                break
-            result = drivers.solve(problem.replace(data=problem.data.part(rows)), driver, seed=seed, **options)
-            interrupted = result.stop_reason is StopReason.INTERRUPTED
-            if interrupted:
-                break
-            if not result.has_classifier:
-                raise UsageError(f"draw {number} has no classifier: {result.status.name}; give it more time")
-            found.append(result)
-            tell(number, draws)
+        with closing(in_order(_solved, given, [None, *parts], side)) as results:
+            for number, result in enumerate(results):
+                if whole is None:
+                    whole = result
+                elif result.stop_reason is not StopReason.INTERRUPTED and not result.has_classifier:
+                    raise UsageError(f"draw {number} has no classifier: {result.status.name}; give it more time")
+                if result.stop_reason is StopReason.INTERRUPTED:
+                    break
+                if number:
+                    found.append(result)
+                    tell(number, draws)
     except KeyboardInterrupt:
-        pass
+        if whole is None:
+            raise
+    assert whole is not None
     return _counted(problem, whole, found, ("bootstrap", 1.0) if bootstrap else ("subsampling", share), seed, draws)
+
+
+def _solved(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | None) -> Result:
+    """The problem on a draw, or on all samples."""
+    problem, driver, options = given
+    if rows is not None:
+        problem = problem.replace(data=problem.data.part(rows))
+    return dataclasses.replace(drivers.solve(problem, driver, **options), pool=None)
 
 
 def drawn(data: Instance, share: float | None, rng: np.random.Generator) -> Integers:

@@ -49,6 +49,11 @@ class Steps:
         """How many steps in a row differ in the last axis only."""
         return len(self.places) // math.prod(len(values) for values in list(self.asked.values())[:-1])
 
+    @property
+    def legs(self) -> int:
+        """How many walks along the last axis there are."""
+        return len(self.places) // self.leg
+
     def turn(self, place: Place) -> tuple[int, ...]:
         """What sorts places into the order that was asked."""
         return tuple(values.index(place[axis]) for axis, values in self.asked.items())

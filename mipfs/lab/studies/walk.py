@@ -28,7 +28,7 @@ from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import Place, Steps, place_text, steps_of
-from mipfs.plumbing.declared import Positive, Seed, declared
+from mipfs.plumbing.declared import Count, Positive, Seed, declared
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
@@ -36,6 +36,7 @@ from mipfs.result.result import Result, Status, StopReason
 from mipfs.result.state import Began
 from mipfs.run.carry import carry, support
 from mipfs.run.run import Observer, parameters
+from mipfs.run.side_by_side import jobs_of, limits_of
 from mipfs.selection.selection import Rows
 from mipfs.widened import widened
 
@@ -59,6 +60,7 @@ def path(
     verbose: bool = False,
     checkpoint: str | Path | Checkpoint | None = None,
     resume: str | Path | None = None,
+    jobs: Count | None = None,
     **options: Any,
 ) -> SolutionPath:
     """Solve a problem for every value of one parameter, for all pairs of M and C, or with rows added one by one.
@@ -97,8 +99,12 @@ def path(
     resume : path-like, optional
         Such a file of the same data, problem and driver: what it holds is not solved again, the rest is appended. The
         values of the path and the folds may be others; where a limit or the gap is, what is proven stays.
+    jobs : int >= 1, optional
+        Walks side by side: that of all data and those of the folds, over C and M one for every C. By default as many
+        as there are cores, and one where `on_begin` or `observers` are to hear of every solve; beside others they hear
+        of those of this process. The points do not depend on it, but for what a limit cuts. With `cold` it is 1.
     **options
-        Options of the driver; ``time_limit`` is in seconds for every point.
+        Options of the driver; ``time_limit`` is in seconds for every point, `memory_limit` is shared by the walks.
 
     Returns
     -------
@@ -124,17 +130,24 @@ def path(
         lam = lambda_values(base, parsed(lam))
     steps = steps_of(base, M, C, lam, rows)
     name = DEFAULT if driver is None else driver
+    alone = cold or (jobs is None and (on_begin is not None or bool(observers)))
+    side = jobs_of(1 if alone else jobs, (1 + (folds or 0)) * steps.legs)
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
-    walk = Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
+    walk = Walk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
     if folds is not None and base.atoms.raw is not base.data:
         made = "folds are for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
     parts = [] if folds is None else stratified(base.data, folds, seed)
-    points = _tightened(walk.points(steps))
+    if side > 1:
+        points, walks = walk.side_by_side(steps, parts, side)
+    else:
+        points = walk.points(steps)
+        walks = walk.of_folds(steps, parts)
+    points = _tightened(points)
     if parts and not walk.interrupted:
-        points = walk.validated(points, steps, parts)
+        points = judged(points, walks, steps, parts)
     compared = [] if walk.interrupted else points
     least, simplest = least_error(compared), None if rows is not None else one_standard_error(compared)
     chosen = simplest if one_se else least
@@ -191,6 +204,10 @@ def _aloud(given: Callable[[Any], object] | None, say: Callable[[Any], object]) 
     return watch
 
 
+def _say_nothing(_news: Any) -> None:
+    """For those whom nobody asks."""
+
+
 def _say(about: str) -> None:
     print(f"solving {about}", file=sys.stderr, flush=True)
 
@@ -199,6 +216,22 @@ def _say_point(point: Point) -> None:
     numbers = f"objective {number(point.objective)}, bound {number(point.bound)}, gap {percent(point.gap)}"
     words = f"{place_text(point.place)}: {point.status.name}, {numbers}, {point.seconds:.2f} s"
     print(words, file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Solved:
+    """What came of a step.
+
+    Attributes
+    ----------
+    point : Point
+    pool : CutPool, cuts that the next step may take
+    best : tuple of str, the support that it begins from
+    """
+
+    point: Point
+    pool: CutPool
+    best: tuple[str, ...]
 
 
 class Walk:
@@ -226,12 +259,16 @@ class Walk:
         self.options = options
         self.cold = cold
         self.observers = observers
-        self.on_begin: Callable[[str], object] = on_begin or (lambda words: None)
-        self.on_point: Callable[[Point], object] = on_point or (lambda point: None)
+        self.on_begin: Callable[[str], object] = on_begin or _say_nothing
+        self.on_point: Callable[[Point], object] = on_point or _say_nothing
         self.takes_pool, self.takes_start = "pool" in fields, "start" in fields
         self.gap_asked = float(options.get("gap", fields["gap"]))
         self.interrupted = False
         self.store: PointStore | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """In other processes nobody hears of the solves."""
+        return {**vars(self), "on_begin": _say_nothing, "on_point": _say_nothing, "observers": ()}
 
     def points(self, steps: Steps) -> list[Point]:
         """The points in the order of the walk, those that were reached before an interrupt."""
@@ -247,55 +284,59 @@ class Walk:
             self.interrupted = True
         return done
 
-    def validated(self, points: list[Point], steps: Steps, parts: Sequence[Fold]) -> list[Point]:
-        """The points with their validation errors; as they were after an interrupt."""
-        errors: list[list[float]] = []
-        classifiers: list[list[dict[str, Any] | None]] = []
+    def of_folds(self, steps: Steps, parts: Sequence[Fold]) -> list[list[Point]]:
+        """The points of every fold, of which nothing is to be had after an interrupt."""
+        walks: list[list[Point]] = []
         try:
-            for number, fold in enumerate(parts, 1):
-                about = f"fold {number} of {len(parts)}, "
-                solved = [point.result for point in self.solved(steps.on(fold.train), about)]
-                asked = steps.problems[0]  # the points differ in nothing that the error depends on
-                errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
-                classifiers.append([fold.classifier(one) if one.has_classifier else None for one in solved])
+            for fold, about in zip(parts, _names(parts), strict=True):
+                if not self.interrupted:
+                    walks.append([*self.solved(steps.on(fold.train), about)])
         except KeyboardInterrupt:
             self.interrupted = True
-        if self.interrupted:
-            return points
-        # A point that some fold has no classifier for cannot be compared with the others.
-        found = [errs if all(map(math.isfinite, errs)) else () for errs in zip(*errors, strict=True)]
-        whole = [each if all(one is not None for one in each) else () for each in zip(*classifiers, strict=True)]
-        return [
-            dataclasses.replace(point, errors=errs, fold_classifiers=of_folds if errs else ())
-            for point, errs, of_folds in zip(points, found, whole, strict=True)
-        ]
+        return walks
+
+    def side_by_side(self, steps: Steps, parts: Sequence[Fold], jobs: int) -> tuple[list[Point], list[list[Point]]]:
+        """The points, and those of every fold, `jobs` walks at a time."""
+        from mipfs.lab.studies.chains import walked
+
+        every = [steps, *(steps.on(fold.train) for fold in parts)]
+        points, *of_folds = walked(self, every, ["", *_names(parts)], jobs)
+        return points, of_folds
 
     def solved(self, steps: Steps, about: str) -> Iterator[Point]:
         """Solve the problems of the steps, one after the other, until an interrupt."""
-        problems = [widened(problem) for problem in steps.problems]
-        pool = CutPool(problems[0])
-        best: tuple[str, ...] = ()
-        first = pool, best
-        for k, (place, added, problem) in enumerate(zip(steps.places, steps.added, problems, strict=True)):
+        before: Solved | None = None
+        first: Solved | None = None
+        for k in range(len(steps.places)):
             if k % steps.leg == 0:
-                pool, best = first  # nearer than the end of the leg before
-            kept = None if self.store is None else self.store.find(problem)
-            if kept is None:
-                self.on_begin(f"{about}{place_text(place)}")
-                kept, pool = self._carried(problem, pool, best)
-            result = kept.result
-            if self.interrupted and not result.has_classifier:
+                before = first  # nearer than the end of the leg before
+            before = self.step(steps, k, before, about)
+            if before is None:
                 return
-            best = result.selected or best
             if k % steps.leg == 0:
-                first = pool, best
-            said = kept.about
-            yield Point(
-                place, result, result.bound, self.gap_asked, float(said["seconds"]), int(said["cuts_carried"]),
-                int(said["cuts"]), tuple(map(str, said["start"])), added,
-            )  # fmt: skip
+                first = before
+            yield before.point
             if self.interrupted:
                 return
+
+    def step(self, steps: Steps, k: int, before: Solved | None, about: str) -> Solved | None:
+        """Solve a step with what another one left; None where an interrupt left nothing of it."""
+        place, problem = steps.places[k], widened(steps.problems[k])
+        pool = CutPool(widened(steps.problems[0])) if before is None else before.pool
+        best = () if before is None else before.best
+        kept = None if self.store is None else self.store.find(problem)
+        if kept is None:
+            self.on_begin(f"{about}{place_text(place)}")
+            kept, pool = self._carried(problem, pool, best)
+        result = kept.result
+        if self.interrupted and not result.has_classifier:
+            return None
+        said = kept.about
+        point = Point(
+            place, result, result.bound, self.gap_asked, float(said["seconds"]), int(said["cuts_carried"]),
+            int(said["cuts"]), tuple(map(str, said["start"])), steps.added[k],
+        )  # fmt: skip
+        return Solved(point, pool, result.selected or best)
 
     def _carried(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> tuple[Kept, CutPool]:
         """Solve a point with what the one before left, and keep it; its own cuts."""
@@ -334,6 +375,30 @@ class Walk:
         result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)
         self.interrupted = result.stop_reason is StopReason.INTERRUPTED
         return result
+
+
+def _names(parts: Sequence[Fold]) -> list[str]:
+    """What is said of the solves of every fold."""
+    return [f"fold {number} of {len(parts)}, " for number in range(1, len(parts) + 1)]
+
+
+def judged(
+    points: Sequence[Point], walks: Sequence[Sequence[Point]], steps: Steps, parts: Sequence[Fold]
+) -> list[Point]:
+    """The points with the errors of the folds, each of which walked the same steps."""
+    asked = steps.problems[0]  # the points differ in nothing that the error depends on
+    found = []
+    for point, solved in zip(points, zip(*walks, strict=True), strict=True):
+        of_folds = [*zip(parts, (one.result for one in solved), strict=True)]
+        if all(result.has_classifier for _, result in of_folds):
+            errors = tuple(fold.error(result, asked) for fold, result in of_folds)
+            each = [fold.classifier(result) for fold, result in of_folds]
+            if all(map(math.isfinite, errors)):
+                classifiers = tuple(one for one in each if one is not None)
+                known = classifiers if len(classifiers) == len(parts) else ()
+                point = dataclasses.replace(point, errors=errors, fold_classifiers=known)
+        found.append(point)  # one that some fold has no classifier for cannot be compared with the others
+    return found
 
 
 def _tightened(points: Sequence[Point]) -> list[Point]:

@@ -1,0 +1,156 @@
+"""The walks of a path side by side, with the points of one after the other.
+
+A part is all data, or the training part of a fold; a chain is its walk along the last axis, where every point takes
+what its neighbour left. Over C and M a chain begins with what the smallest M left at the C before. So these first
+points are solved before the chains, of one part after the other and of all parts at once; then all chains are.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mipfs.lab.studies.solution_path import Point
+from mipfs.lab.studies.steps import Steps
+from mipfs.lab.studies.walk import Solved, Walk
+from mipfs.plumbing import output_file
+from mipfs.run.side_by_side import Died, outcomes
+
+SUFFIX = ".point"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A walk along the last axis.
+
+    Attributes
+    ----------
+    part : int, which of the parts
+    at : int, its first step
+    first : Solved or None, what came of that step, where it is solved
+    """
+
+    part: int
+    at: int
+    first: Solved | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What all chains share; `folder` is where other processes than `here` leave their points at once."""
+
+    walk: Walk
+    parts: Sequence[Steps]
+    names: Sequence[str]
+    folder: Path
+    here: int = field(default_factory=os.getpid)
+
+    def keep(self, part: int, at: int, point: Point) -> None:
+        """Tell of a point, or leave it for the process that does."""
+        if os.getpid() != self.here:
+            output_file.save([(self.folder / f"{part}-{at}{SUFFIX}", pickle.dumps(point))])
+        elif part == 0:
+            self.walk.on_point(point)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a task.
+
+    Attributes
+    ----------
+    solved : sequence of (part, step, what came of it)
+    interrupted : bool
+    by : int, the process
+    """
+
+    solved: Sequence[tuple[int, int, Solved]]
+    interrupted: bool
+    by: int = field(default_factory=os.getpid)
+
+
+def walked(walk: Walk, parts: Sequence[Steps], names: Sequence[str], jobs: int) -> list[list[Point]]:
+    """The points of every part in the order of its steps; after an interrupt those that were reached.
+
+    Parameters
+    ----------
+    walk : Walk, whose `interrupted` says afterwards whether there was one
+    parts : sequence of Steps, the first of which is about all data
+    names : sequence of str, what is said of the solves of each part
+    jobs : int >= 2, chains at a time
+    """
+    with tempfile.TemporaryDirectory(prefix="mipfs-path-") as folder:
+        given = Given(walk, parts, names, Path(folder))
+        every: dict[tuple[int, int], Point] = {}
+        try:
+            chains = [Chain(k, 0) for k in range(len(parts))]
+            if parts[0].legs > 1:
+                firsts = _collected(_firsts, given, range(len(parts)), jobs, every)
+                chains = [Chain(*one) for done in firsts for one in done.solved]
+            _collected(_rest, given, chains, jobs, every)
+        except KeyboardInterrupt:
+            walk.interrupted = True
+        for file in Path(folder).glob(f"*{SUFFIX}"):  # of chains that did not come to their end
+            part, at = map(int, file.name.removesuffix(SUFFIX).split("-"))
+            if (part, at) not in every:
+                every[part, at] = pickle.loads(file.read_bytes())
+    return [[every[k, at] for _, at in sorted(one for one in every if one[0] == k)] for k in range(len(parts))]
+
+
+def _collected(
+    work: Callable[[Given, Any], Done],
+    given: Given,
+    tasks: Sequence[Any],
+    jobs: int,
+    every: dict[tuple[int, int], Point],
+) -> list[Done]:
+    """What came of the tasks, in their order, their points entered into `every`; raises `KeyboardInterrupt` at one."""
+    found: dict[int, Done] = {}
+    with closing(outcomes(work, given, tasks, jobs)) as results:
+        for k, done in results:
+            if isinstance(done, Died):
+                raise done
+            found[k] = done
+            for part, at, solved in done.solved:
+                every[part, at] = solved.point
+                if done.by != given.here and part == 0:
+                    given.walk.on_point(solved.point)
+            if done.interrupted:
+                raise KeyboardInterrupt
+            given.walk.on_begin(f"{len(found)} of {len(tasks)} walks are done")
+    return [found[k] for k in sorted(found)]
+
+
+def _firsts(given: Given, part: int) -> Done:
+    """The first step of every chain of a part."""
+    steps = given.parts[part]
+    return _steps(given, part, range(0, len(steps.places), steps.leg), None)
+
+
+def _rest(given: Given, chain: Chain) -> Done:
+    """The steps of a chain that are not solved."""
+    end = chain.at + given.parts[chain.part].leg
+    return _steps(given, chain.part, range(chain.at + (chain.first is not None), end), chain.first)
+
+
+def _steps(given: Given, part: int, numbers: Iterable[int], before: Solved | None) -> Done:
+    """Solve some steps of a part, one after the other, until an interrupt."""
+    walk, steps = copy.copy(given.walk), given.parts[part]
+    found: list[tuple[int, int, Solved]] = []
+    for at in numbers:
+        solved = walk.step(steps, at, before, given.names[part])
+        if solved is None:
+            break
+        before = solved
+        found.append((part, at, solved))
+        given.keep(part, at, solved.point)
+        if walk.interrupted:
+            break
+    return Done(found, walk.interrupted)
