@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -89,9 +89,9 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
         stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)
         try:
             if suffix == ".gz":
-                stream = gzip.GzipFile(fileobj=stream, mode="rb")
+                stream = files.in_bounds(cast(IO[bytes], gzip.GzipFile(fileobj=stream, mode="rb")), path)
             elif suffix == ".bz2":
-                stream = bz2.BZ2File(stream, "rb")
+                stream = files.in_bounds(cast(IO[bytes], bz2.BZ2File(stream, "rb")), path)
             yield stream, hashed
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise DataError(
