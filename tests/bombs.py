@@ -24,7 +24,6 @@ import numpy as np
 
 from tests.fuzz_targets import (
     Files,
-    card_seeds,
     checkpoint_seeds,
     kept,
     npz_bytes,
@@ -123,11 +122,11 @@ def _result(content: Callable[[bytes], bytes]) -> Files:
 
 def _path(content: Callable[[bytes], bytes]) -> Files:
     """The kept path with another archive; digests named as they are."""
-    files = kept("table.csv", "table.toml", p__json="path.json", p__cert__npz="path.cert.npz")
-    made = content(files["p.cert.npz"])
-    document = json.loads(files["p.json"])
-    document["certificate"] |= {"file": "p.cert.npz", "sha256": hashlib.sha256(made).hexdigest()}
-    return files | {"p.cert.npz": made, "p.json": json.dumps(document).encode()}
+    files = kept("table.csv", "table.toml", r__json="path.json", r__cert__npz="path.cert.npz")
+    made = content(files["r.cert.npz"])
+    document = json.loads(files["r.json"])
+    document["certificate"] |= {"file": "r.cert.npz", "sha256": hashlib.sha256(made).hexdigest()}
+    return files | {"r.cert.npz": made, "r.json": json.dumps(document).encode()}
 
 
 def stranger(old: bytes) -> bytes:
@@ -356,6 +355,7 @@ def solve(name: str, *more: str) -> tuple[str, ...]:
 
 
 VERIFY = ("verify", "r.json", "table.csv")
+ROWS = (*solve("table.csv"), "--subject-to", "rows.lp")
 DEEP = b"[" * 200_000 + b"]" * 200_000
 BOMBS: Mapping[str, Bomb] = {
     "certificate: an array nobody names": Bomb("certificate", VERIFY, lambda: _result(stranger)),
@@ -369,15 +369,16 @@ BOMBS: Mapping[str, Bomb] = {
         "certificate", VERIFY, lambda: _result(lambda old: archive(
             members_of(old) | {"dual_bytes.npy": zeros(MUCH, header("(8,)"), 12)}, said=136, how=12))
     ),
-    "path: an array nobody names": Bomb("study", ("verify", "p.json#C=1,M=2", "table.csv"), lambda: _path(
+    "path: an array nobody names": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
         lambda old: archive(members_of(old) | {"zz": zeros(MUCH)}))),
-    "path: predict": Bomb("study", ("predict", "p.json#C=1,M=2", "table.csv"), lambda: _path(
+    "path: predict": Bomb("study", ("predict", "r.json#C=1,M=2", "table.csv"), lambda: _path(
         lambda old: archive(members_of(old) | {"zz": zeros(MUCH)})), 0),
-    "path: a size that lies": Bomb("study", ("verify", "p.json#C=1,M=2", "table.csv"), lambda: _path(
+    "path: a size that lies": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
         lambda old: archive(members_of(old) | {"0.cert.npz": zeros(MUCH)}, said=100)), 1),
-    "path: a certificate in it": Bomb("study", ("verify", "p.json#C=1,M=2", "table.csv"), lambda: _path(
+    "path: a certificate in it": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
         lambda old: archive(members_of(old) | {"0.cert.npz": stranger(members_of(old)["0.cert.npz"])})), 1),
-    "state: an array nobody names": Bomb("checkpoint", solve("sparse.svm", "--resume", "s.npz"), lambda: _state(stranger)),
+    "state: an array nobody names": Bomb(
+        "checkpoint", solve("sparse.svm", "--resume", "s.npz"), lambda: _state(stranger)),
     "points: a certificate": Bomb("points", (
         "path", "table.csv", "--M", "1:2", "-p", "C=1", "--scale", "standard", "--resume", "p.points"), _points, 0),
     "toml: a dotted key": Bomb("toml", solve("d.csv"), _toml("a" + ".a" * 20_000 + "=1\n")),
@@ -388,7 +389,8 @@ BOMBS: Mapping[str, Bomb] = {
     "toml: a number without end": Bomb("toml", solve("d.csv"), _toml("[data]\npositive = 0x" + "f" * 60_000 + "\n")),
     "toml: deep": Bomb("toml", solve("d.csv"), _toml(b"[data]\nx = " + DEEP + b"\n")),
     "toml: a long name": Bomb("toml", solve("d.csv"), _toml("[data]\n" + "a" * 1_000_000 + " = 1\n")),
-    "csv: gzip": Bomb("csv", solve("d.csv.gz"), _data("d.csv.gz", lambda: gzip.compress(b"a,label\n") + _gz(b"1,x\n0,y\n"))),
+    "csv: gzip": Bomb("csv", solve("d.csv.gz"), _data(
+        "d.csv.gz", lambda: gzip.compress(b"a,label\n") + _gz(b"1,x\n0,y\n"))),
     "csv: bzip2": Bomb("csv", solve("d.csv.bz2"), _data("d.csv.bz2", lambda: _bz2(b"a,label\n1,x\n2,y\n"))),
     "csv: a long word": Bomb("csv", solve("d.csv"), _data("d.csv", wide_cell), 0),
     "csv: a long label": Bomb("csv", solve("d.csv"), _data("d.csv", wide_label)),
@@ -409,16 +411,29 @@ BOMBS: Mapping[str, Bomb] = {
     "parquet: a long word": Bomb("parquet", solve("d.parquet"), _data("d.parquet", long_word_parquet), 0),
     "parquet: many rows": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_rows_parquet)),
     "parquet: large pages": Bomb("parquet", solve("d.parquet"), _data("d.parquet", large_page_parquet)),
-    "parquet: large pages, and a footer that lies": Bomb("parquet", solve("d.parquet"), _data("d.parquet", lying_page_parquet)),
+    "parquet: large pages, and a footer that lies": Bomb(
+        "parquet", solve("d.parquet"), _data("d.parquet", lying_page_parquet)),
     "parquet: many columns": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_columns_parquet), 0),
     "store: rows nobody has": Bomb("store", solve("s"), lambda: _store(lambda one: one.update(n_samples=1 << 39))),
     "json: brackets": Bomb("result", ("report", "r.json"), _gz_json),
     "json: deep": Bomb("result", VERIFY, lambda: kept("table.csv", "table.toml") | {"r.json": DEEP}),
     "json: a number without end": Bomb("result", VERIFY, lambda: kept("table.csv", "table.toml") | {
         "r.json": b'{"schema": ' + b"9" * 1_000_000 + b"}"}),
-    "lp: a long row": Bomb("lp", (*solve("table.csv"), "--subject-to", "rows.lp"), lambda: kept("table.csv", "table.toml")
-        | {"rows.lp": long_row_lp()}, 0),
-    "lp: blanks": Bomb("lp", (*solve("table.csv"), "--subject-to", "rows.lp"), lambda: kept("table.csv", "table.toml")
-        | {"rows.lp": b"subject to\n" + b" " * 1_000_000 + b"?"}),
+    "lp: a long row": Bomb("lp", ROWS, lambda: kept("table.csv", "table.toml") | {"rows.lp": long_row_lp()}, 0),
+    "lp: blanks": Bomb("lp", ROWS, lambda: kept("table.csv", "table.toml") | {
+        "rows.lp": b"subject to\n" + b" " * 1_000_000 + b"?"}),
 }  # fmt: skip
 """By name."""
+_MADE: dict[str, Files] = {}
+
+
+def of_target(target: str) -> list[str]:
+    """The bombs that the reader of a target takes."""
+    return [name for name, one in BOMBS.items() if one.target == target]
+
+
+def made(name: str) -> Files:
+    """The files of a bomb, made once."""
+    if name not in _MADE:
+        _MADE[name] = BOMBS[name].files()
+    return _MADE[name]

@@ -16,7 +16,8 @@ several classes, and scorecards (but for the word of their search). It declines
 - scaled data whose scaling does not stand in the sidecar (early versions), but for functions and products of features,
   whose scaling it computes where the page knows a bound of the error;
 - waves that NumPy draws (additive-gaussian with a seed), and errors of folds of functions and products;
-- what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_NUMBERS`), and files that unpack to far more than they are (`FREE`).
+- what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_NUMBERS`), and files that unpack to far more than
+  they are (`FREE`).
 
 Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
 are doubles, doubles are fractions, the two logarithms that the logistic loss needs are enclosed (`log_above`), and
@@ -64,6 +65,7 @@ MOST_PRODUCTS = 400_000_000
 """Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
 FREE, TIMES, PROOF_TIMES = 1 << 26, 100, 32
 """What a file may unpack to: section "How large it may be". PROOF_TIMES is of a certificate, TIMES of data."""
+ALLOW = "MIPFS_UNPACK=8 in the environment allows 8 GB"
 MOST_DOTS = 16
 """Of a key of a .toml."""
 MOST_NUMBERS = 1 << 24
@@ -261,7 +263,7 @@ def unpacked(content, known, what, stored=False):
                 need(member.compress_type in how, f"{what} has {member.filename} compressed in another way")
                 total += member.file_size
                 if total > most:
-                    raise Declined(f"too large: {what} unpacks to more than {most / 1e6:.4g} MB; MIPFS_UNPACK=GB allows more")
+                    raise Declined(f"too large: {what} unpacks to more than {most / 1e6:.4g} MB; {ALLOW}")
                 with archive.open(member) as stream:
                     members[member.filename] = b"".join(iter(lambda: stream.read(1 << 20), b""))
     except BROKEN as error:
@@ -316,9 +318,7 @@ class Data:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-APART = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""|' r"'''.*?'''" r'|"(?:[^"\\\n]|\\.)*+"' r"|'[^'\n]*+'|#[^\n]*+", re.DOTALL
-)
+APART = re.compile(r'"""(?:[^\\]|\\.)*?"""|' r"'''.*?'''" r'|"(?:[^"\\\n]|\\.)*+"' r"|'[^'\n]*+'|#[^\n]*+", re.DOTALL)
 """Texts and comments of TOML, in which a dot separates nothing."""
 DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_DOTS + 1}}}")
 
@@ -346,7 +346,7 @@ class Source:
             with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
                 text = stream.read(int(most) + 1)
             if len(text) > most:
-                raise Declined(f"too large: the data unpacks to more than {most / 1e6:.4g} MB; MIPFS_UNPACK=GB allows more")
+                raise Declined(f"too large: the data unpacks to more than {most / 1e6:.4g} MB; {ALLOW}")
             beside = stem.with_suffix(".toml")
             self.described = read_toml(beside.read_text("utf-8-sig")) if beside.exists() else {}
             names = path.parent / "names.txt"

@@ -169,7 +169,7 @@ class Archive:
         assert content is not None
         right = hashlib.sha256(content).hexdigest() == entry["sha256"]
         require(right, f"{name} in {self.path.name} is not what the result was written with: its SHA-256 differs")
-        return self.arrays(name, content)
+        return self.arrays(name, content, EVERY_ARRAY)
 
 
 def member_of(k: int) -> str:

@@ -22,7 +22,7 @@ from mipfs.readers import typed
 from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
-from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, words_of, scattered
+from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered, words_of
 from mipfs.readers.table import Table
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
