@@ -34,7 +34,7 @@ from tests.fuzz_targets import (
 
 MUCH = 1 << 30
 """Bytes that a small file unpacks to."""
-PIECE = 1 << 24
+PIECE = 1 << 22
 SMALL = b"a,b,label\n1,2,x\n3,4,y\n0,1,y\n"
 SOLVE = ("solve", "fsp-m", "-p", "M=2", "-p", "C=1", "--time-limit", "2", "--gap", "1e-2")
 
@@ -72,15 +72,20 @@ def header(shape: str, descr: str = "|u1") -> bytes:
 @cache
 def zeros(size: int, head: bytes = b"", how: int = zipfile.ZIP_DEFLATED) -> tuple[bytes, int, int]:
     """A head and zeros, compressed as a member of an archive is: its bytes, CRC-32 and size."""
-    pack = zlib.compressobj(9, zlib.DEFLATED, -15) if how == zipfile.ZIP_DEFLATED else bz2.BZ2Compressor()
-    piece = bytes(PIECE)
     crc = zlib.crc32(head)
-    parts = [pack.compress(head)]
     for at in range(0, size, PIECE):
-        part = piece[: min(PIECE, size - at)]
-        crc = zlib.crc32(part, crc)
-        parts.append(pack.compress(part))
-    return b"".join([*parts, pack.flush()]), crc, len(head) + size
+        crc = zlib.crc32(bytes(min(PIECE, size - at)), crc)
+    if how == zipfile.ZIP_DEFLATED:  # what is flushed stands for itself, and may stand again and again
+        parts = [_deflated(head), _deflated(bytes(PIECE)) * (size // PIECE), _deflated(bytes(size % PIECE))]
+        return b"".join([*parts, b"\x03\x00"]), crc, len(head) + size
+    pack = bz2.BZ2Compressor()
+    body = [pack.compress(head), *(pack.compress(bytes(PIECE)) for _ in range(size // PIECE)), pack.flush()]
+    return b"".join(body), crc, len(head) + size
+
+
+def _deflated(content: bytes) -> bytes:
+    pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return pack.compress(content) + pack.flush(zlib.Z_FULL_FLUSH)
 
 
 def archive(members: Mapping[str, bytes | tuple[bytes, int, int]], said: int | None = None, how: int = 8) -> bytes:
@@ -196,16 +201,12 @@ def _store(change: Callable[[dict[str, Any]], object], names: bytes | None = Non
 
 
 def _gz(text: bytes, size: int = MUCH) -> bytes:
-    """A text again and again, in gzip."""
-    pack = zlib.compressobj(9, zlib.DEFLATED, 31)
-    piece = text * (PIECE // len(text))
-    return b"".join([*(pack.compress(piece) for _ in range(size // len(piece))), pack.flush()])
+    """A text again and again, in gzip, of which a file may hold many one after the other."""
+    return gzip.compress(text * (PIECE // len(text)), mtime=0) * (size // PIECE)
 
 
 def _bz2(text: bytes, size: int = MUCH) -> bytes:
-    pack = bz2.BZ2Compressor()
-    piece = text * (PIECE // len(text))
-    return b"".join([*(pack.compress(piece) for _ in range(size // len(piece))), pack.flush()])
+    return bz2.compress(text * (PIECE // len(text))) * (size // PIECE)
 
 
 def wide_cell() -> bytes:
@@ -235,9 +236,8 @@ def blanks() -> bytes:
 
 def dense_npz() -> bytes:
     """A matrix of zeros."""
-    n = MUCH // 64
-    y = npz_bytes(y=np.array([1, -1] * (n // 2), dtype=np.int8))
-    return archive({"X.npy": zeros(MUCH, header(f"({n}, 8)", "<f8"))} | members_of(y))
+    y = npz_bytes(y=np.array([1, -1, 1, -1], dtype=np.int8))
+    return archive({"X.npy": zeros(MUCH, header(f"(4, {MUCH // 32})", "<f8"))} | members_of(y))
 
 
 def narrow_npz(p: int) -> bytes:

@@ -106,11 +106,11 @@ def load_arrays(
             large = [one for one in members if mapped and _is_mappable(one)]
             kept = {one.filename: found for one in large if (found := _mapped(path, archive, one)) is not None}
             _check_memory(sum(size for name, size in needed.items() if name not in kept), path)
-            found = {
+            held = {
                 one.filename.removesuffix(".npy"): kept[one.filename] if one.filename in kept else _read(archive, one)
                 for one in members
             }
-            return found | strangers
+            return {**held, **strangers}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None

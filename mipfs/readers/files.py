@@ -125,15 +125,30 @@ def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
 
 
 def _open(path: Path) -> IO[bytes]:
+    raw = path.open("rb")
     match path.suffix.lower():
         case ".gz":
-            return in_bounds(cast(IO[bytes], gzip.open(path, "rb")), path)
+            return in_bounds(cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb")), path, raw.tell, raw)
         case ".bz2":
-            return in_bounds(cast(IO[bytes], bz2.open(path, "rb")), path)
+            return in_bounds(cast(IO[bytes], bz2.BZ2File(raw, "rb")), path, raw.tell, raw)
         case _:
-            return path.open("rb")
+            return raw
 
 
-def in_bounds(stream: IO[bytes], path: Path) -> IO[bytes]:
-    """A stream of unpacked bytes that ends in a `DataError` beyond what the file may unpack to."""
-    return cast(IO[bytes], io.BufferedReader(Unpacking(stream, path), AT_ONCE))
+def in_bounds(stream: IO[bytes], path: Path, packed: Callable[[], int], beneath: IO[bytes] | None = None) -> IO[bytes]:
+    """A stream of unpacked bytes that ends in a `DataError` beyond what the file may unpack to, see `Unpacking`."""
+    return cast(IO[bytes], io.BufferedReader(Unpacking(stream, path, packed, beneath), AT_ONCE))
+
+
+def check_unpacked(path: Path) -> None:
+    """Unpack a compressed file to its end, and keep nothing: for readers that hold far more than the bytes of a text.
+
+    Raises
+    ------
+    DataError
+        As `opened`.
+    """
+    if path.suffix.lower() in _PACKED:
+        with opened(path) as stream:
+            while stream.read(AT_ONCE):
+                pass

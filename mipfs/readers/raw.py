@@ -14,7 +14,7 @@ from mipfs.data.instance import nearest
 from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
 from mipfs.errors import DataError
 
-Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
+Column = npt.NDArray[np.float64] | npt.NDArray[np.str_] | npt.NDArray[np.object_]
 IMPUTE = "give --impute median (or 'most frequent', level) or --drop NAME, or impute and drop under [data]"
 
 
@@ -163,7 +163,7 @@ def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) ->
         numbers = np.full(n, np.nan)
         numbers[there] = known
         return numbers
-    words = np.full(n, "", dtype=known.dtype)
+    words: npt.NDArray[Any] = np.full(n, "", dtype=known.dtype)
     words[there] = known
     return words
 

@@ -3,7 +3,7 @@
 What is compressed may claim, or become, a thousand times its bytes and more, and whoever wrote it decides that. So no
 reader makes room by what a file says before it has been held against the bytes that the file has:
 
-    unpacked bytes  <=  FREE + times · bytes of the file
+    unpacked bytes  <=  FREE + times · bytes of the file (of a stream: of those that were read so far)
 
 with ``times`` = `TIMES` for data, states and whatever else is compressed, `PROOF_TIMES` for the arrays of a
 certificate (docs/certificate.md, "How large it may be"), and 1 for an archive of certificates, whose members are
@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,7 +70,7 @@ def too_large(size: int, times: int = TIMES) -> tuple[str, str]:
     """What is wrong where a file is beyond that, and the remedy."""
     mb = most(size, times) / 1e6
     return (
-        f"what its {_said(size)} unpack to is more than the {mb:.4g} MB that are read of so small a file",
+        f"what {_said(size)} of it unpack to is more than the {mb:.4g} MB that are read of so few",
         f"if you know where it comes from, unpack it or allow more: {VARIABLE}=8 in the environment (gigabytes)",
     )
 
@@ -79,19 +80,24 @@ def _said(size: int) -> str:
 
 
 class Unpacking(io.RawIOBase):
-    """A stream that unpacks a file, as much of it as may be read.
+    """A stream that unpacks a file, as much of it as may be read: at no place more than the bytes up to there allow.
 
     Parameters
     ----------
     stream : of the unpacked bytes
     path : of the file, named in messages
+    packed : callable, how many bytes of the file were taken for them
+    beneath : of the file, closed with this, optional
     """
 
-    def __init__(self, stream: IO[bytes], path: Path) -> None:
+    def __init__(
+        self, stream: IO[bytes], path: Path, packed: Callable[[], int], beneath: IO[bytes] | None = None
+    ) -> None:
         self._stream = stream
         self._path = path
-        self._size = os.stat(path).st_size
-        self._left = most(self._size)
+        self._packed = packed
+        self._beneath = beneath
+        self._found = 0
 
     def readable(self) -> bool:
         """Yes."""
@@ -106,12 +112,14 @@ class Unpacking(io.RawIOBase):
             It is more than may be read.
         """
         found: int = self._stream.readinto(room)  # type: ignore[attr-defined]
-        self._left -= found
-        if self._left < 0:
-            raise DataError(*too_large(self._size), path=self._path)
+        self._found += found
+        if self._found > FREE and self._found > most(self._packed()):
+            raise DataError(*too_large(self._packed()), path=self._path)
         return found
 
     def close(self) -> None:
-        """Close both."""
+        """Close all."""
         self._stream.close()
+        if self._beneath is not None:
+            self._beneath.close()
         super().close()
