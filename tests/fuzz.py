@@ -8,8 +8,10 @@
 
 An input is a folder of small files, one of which is mutated (`tests.mutations`); what reads it, and what must hold of
 the answer, says `tests.fuzz_targets`. A reader gives a value or raises a `MipfsError` of one line that names the file,
-within `PATIENCE` seconds and `MOST_MEMORY` bytes, and a value must be right. Inputs that reach new lines of the package
-are mutated further. Whatever fails is kept below ``--corpus`` by target and digest, where a test replays it.
+within `PATIENCE` seconds, `MOST_HELD` bytes of memory, measured for every input, and `MOST_MEMORY` of addresses, and a
+value must be right. Inputs that reach new lines of the package are mutated further; one in a hundred is a file that
+would take far more than its bytes (`tests.bombs`). Whatever else fails is kept below ``--corpus`` by target and digest,
+where a test replays it.
 """
 
 from __future__ import annotations
@@ -31,15 +33,16 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import mipfs
 from mipfs.errors import MipfsError, NumericalError
+from mipfs.plumbing.memory import peak
 from mipfs.report.visible import in_one_line
-from tests import mutations
+from tests import bombs, mutations
 from tests.fuzz_targets import TARGETS, Files, Target, cached_seeds
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -50,6 +53,12 @@ STARVED = 60.0
 """Of these, after how many on the wall a reader hangs that takes no time of the processor."""
 MOST_MEMORY = 3 << 30
 """Bytes of addresses that a reader may take on top of what the process has."""
+MOST_HELD = 1 << 30
+"""Bytes of memory that it may hold at once, on top of what the process held before."""
+BOMBED = 0.01
+"""How often an input is a file of `tests.bombs`."""
+BOMB = "bomb "
+"""What the name of its seed begins with."""
 MOST_MESSAGE = 1500
 """Characters of a message."""
 SEALED = 0.7
@@ -138,10 +147,12 @@ class Lines:
 
 @dataclass
 class Verdict:
-    """What came of an input: "value", "refused", or a fault with its words."""
+    """What came of an input: "value", "refused", or a fault with its words; what reading it held and took at most."""
 
     kind: str
     words: str = ""
+    held: int = 0
+    seconds: float = 0.0
 
     @property
     def is_fault(self) -> bool:
@@ -161,20 +172,37 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
     """Read an input and judge the answer."""
     written(files, folder)
     value: Any = None
+    began = time.process_time()
+    with peak() as most:
+        found, value = _read(target, folder, lines)
+    held, seconds = most.bytes or 0, time.process_time() - began
+    if found.kind == "hang" and lines:  # what looks at every line takes its time too: a megabyte of empty ones is read
+        return judged(target, files, seed, folder)  # in a second without
+    if held > MOST_HELD and not found.is_fault:
+        found = Verdict("memory", f"{held >> 20} MB")
+    if found.kind == "value":
+        found = _right(target, folder, value, seed)
+    return replace(found, held=held, seconds=seconds)
+
+
+def _read(target: Target, folder: Path, lines: Lines | None) -> tuple[Verdict, Any]:
+    """What came of reading a folder, and the value."""
     try:
         with warnings.catch_warnings(), limited(), lines.watched() if lines else contextlib.nullcontext():
             warnings.simplefilter("ignore")
-            value = target.read(folder)
+            return Verdict("value"), target.read(folder)
     except MipfsError as error:
-        return _refusal(error, target, folder)
+        return _refusal(error, target, folder), None
     except Hang:
-        if lines:  # what looks at every line takes its time too: a megabyte of empty ones is read in a second without
-            return judged(target, files, seed, folder)
-        return Verdict("hang", f"more than {PATIENCE:g} s")
+        return Verdict("hang", f"more than {PATIENCE:g} s"), None
     except MemoryError as error:
-        return Verdict("memory", _where(error))
+        return Verdict("memory", _where(error)), None
     except Exception as error:
-        return Verdict("error", _where(error))
+        return Verdict("error", _where(error)), None
+
+
+def _right(target: Target, folder: Path, value: Any, seed: Files) -> Verdict:
+    """Whether a value is right."""
     try:
         with warnings.catch_warnings(), limited():
             warnings.simplefilter("ignore")
@@ -206,8 +234,17 @@ def _where(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:200]} ({place})"
 
 
+def seed_of(target: Target, name: str) -> Files:
+    """The seed that an input comes from."""
+    return bombs.made(name.removeprefix(BOMB)) if name.startswith(BOMB) else cached_seeds(target)[name]
+
+
 def another(target: Target, r: random.Random, pool: Sequence[tuple[str, Files]]) -> tuple[str, Files]:
-    """A mutated input, and the seed that it comes from."""
+    """A mutated input, and the seed that it comes from; at times a bomb as it is."""
+    large = bombs.of_target(next((name for name, one in TARGETS.items() if one is target), ""))
+    if large and r.random() < BOMBED:
+        name = f"{BOMB}{r.choice(large)}"
+        return name, seed_of(target, name)
     seeds = cached_seeds(target)
     if pool and r.random() < FURTHER:
         name, files = pool[r.randrange(len(pool))]
@@ -260,13 +297,28 @@ class Campaign:
                 name, files = another(target, r, pool)
                 if current is not None:
                     written(files, current.with_name("input"))
-                verdict = judged(target, files, cached_seeds(target)[name], folder, lines)
+                verdict = judged(target, files, seed_of(target, name), folder, lines)
                 self.counts[verdict.kind] += 1
+                self.took(verdict, name)
                 if verdict.is_fault:
                     self.fault(number, name, files, verdict)
+                elif name.startswith(BOMB):
+                    continue
                 elif lines is not None and lines.new and (verdict.kind == "value" or r.random() < REFUSED):
                     pool = [*pool, (name, files)][-MOST_KEPT:]
             self.counts["lines"] = len(lines.met) if lines else 0
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what another process counted."""
+        for head, value in counts.items():
+            most = head.startswith("most")
+            self.counts[head] = max(self.counts[head], value) if most else self.counts[head] + value
+
+    def took(self, verdict: Verdict, name: str) -> None:
+        """Remember the most that an input held and took."""
+        self.counts["bombs"] += name.startswith(BOMB)
+        for head, value in (("most MB", verdict.held >> 20), ("most ms", int(1000 * verdict.seconds))):
+            self.counts[head] = max(self.counts[head], value)
 
     def fault(self, number: int, name: str, files: Files, verdict: Verdict) -> None:
         """Remember what failed, and keep its first input."""
@@ -274,7 +326,11 @@ class Campaign:
         place = key[key.rfind("(") :] if verdict.kind in ("error", "memory") else key[:40]
         if place in self.faults:
             return
-        kept = "" if self.corpus is None else f", kept as {keep(self.corpus, self.name, name, files).name}"
+        kept = (
+            ""
+            if self.corpus is None or name.startswith(BOMB)
+            else f", kept as {keep(self.corpus, self.name, name, files).name}"
+        )
         self.faults[place] = f"{self.name}, input {number} of seed {self.seed}, from {name}{kept}: {key}"
         print(self.faults[place], flush=True)
 
@@ -338,7 +394,7 @@ def isolated(campaign: Campaign, inputs: int, seconds: float) -> None:
             _, status = os.waitpid(child, 0)
             if text:
                 counts, faults = json.loads(text)
-                campaign.counts.update(counts)
+                campaign.add(counts)
                 campaign.faults.update(faults)
                 return
             if status >> 8 == FELL_OVER:
@@ -369,18 +425,21 @@ def _child(campaign: Campaign, inputs: int, first: int, seconds: float, current:
         os._exit(code)
 
 
-HEADS = ("value", "refused", "error", "wrong", "hang", "memory", "message", "unjudged", "crash", "lost", "lines")
+HEADS = ("value", "refused", "error", "wrong", "hang", "memory", "message", "unjudged", "crash", "lost")
+BESIDE_HEADS = ("bombs", "most MB", "most ms", "lines")
+"""What is counted beside what came of an input; of the most the largest."""
 
 
 def table(campaigns: Sequence[Campaign]) -> str:
-    """What came of the inputs, by target."""
-    rows = [("target", "inputs", *HEADS)]
+    """What came of the inputs, by target, and the most memory and time of the processor that one took."""
+    every = (*HEADS, *BESIDE_HEADS)
+    rows = [("target", "inputs", *every)]
     for one in campaigns:
-        inputs = sum(count for kind, count in one.counts.items() if kind != "lines")
-        rows.append((one.name, str(inputs), *(str(one.counts[head] or ".") for head in HEADS)))
-    totals = [sum(one.counts[head] for one in campaigns) for head in HEADS]
-    rows.append(("all", str(sum(totals[:-1])), *(str(count or ".") for count in totals)))
-    return "\n".join(f"{row[0]:14}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in rows)
+        inputs = sum(one.counts[head] for head in HEADS)
+        rows.append((one.name, str(inputs), *(str(one.counts[head] or ".") for head in every)))
+    totals = {head: (max if head.startswith("most") else sum)(one.counts[head] for one in campaigns) for head in every}
+    rows.append(("all", str(sum(totals[head] for head in HEADS)), *(str(totals[head] or ".") for head in every)))
+    return "\n".join(f"{row[0]:14}" + "".join(f"{cell:>9}" for cell in row[1:]) for row in rows)
 
 
 def fuzz(

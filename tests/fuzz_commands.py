@@ -12,7 +12,6 @@ import random
 import re
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mipfs.run.warm_up import ANNOUNCED
-from tests import mutations
-from tests.fuzz import MOST_MEMORY, PATIENCE, another, keep, written
+from tests import bombs, mutations
+from tests.fuzz import BOMB, MOST_HELD, MOST_MEMORY, PATIENCE, another, keep, written
 from tests.fuzz_targets import DATA_NAMES, TARGETS, Files, kept
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,12 +41,14 @@ Args = tuple[str, ...]
 
 @dataclass
 class Outcome:
-    """What a command did: exit code (negative: killed by that signal), output, errors, seconds of the processor."""
+    """What a command did: exit code (negative: killed by that signal), output, errors, seconds of the processor, and
+    bytes that it held at most."""
 
     code: int
     out: str
     err: str
     seconds: float
+    held: int = 0
 
 
 def _data(files: Files) -> str:
@@ -162,61 +163,79 @@ def forked(args: Sequence[str], folder: Path) -> Outcome:
     """A command in a process that is forked from this one."""
     from mipfs.cli import main
 
-    began = resource.getrusage(resource.RUSAGE_CHILDREN)
     sys.stdout.flush()
     sys.stderr.flush()
+    before = _held()
     child = os.fork()
     if child == 0:
         code = 70
         try:
             os.setsid()
             os.chdir(folder)
-            for number, name in ((1, "out"), (2, "err")):
-                os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            _to_files(folder)
             sys.stdout, sys.stderr = (
                 os.fdopen(number, "w", closefd=False, encoding="utf-8", errors="surrogateescape") for number in (1, 2)
             )
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            most = pages * resource.getpagesize() + MOST_MEMORY
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+            _limit()
             code = main(list(args))
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(code)
-    code = _awaited(child)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = [Path(f"{folder}.{name}").read_bytes().decode("utf-8", "replace") for name in ("out", "err")]
-    return Outcome(code, *said, used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime)
-
-
-def _awaited(child: int) -> int:
-    """The exit code of a child; it is killed with all that it began where it does not end."""
-    ends = time.monotonic() + WALL
-    while time.monotonic() < ends:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return -signal.SIGKILL
+    return _awaited(child, folder, before)
 
 
 def executed(args: Sequence[str], folder: Path) -> Outcome:
     """A command as a user begins it."""
-    began = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "mipfs", *args], cwd=folder, capture_output=True, timeout=WALL, check=False,
-            stdin=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Outcome(-signal.SIGKILL, "", "", WALL)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = [stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr)]
-    return Outcome(done.returncode, *said, used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime)
+    before = _held()  # what the child shares with this process before it is another one counts too
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            os.chdir(folder)
+            _to_files(folder)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            _limit()
+            os.execve(sys.executable, [sys.executable, "-m", "mipfs", *args], environment)
+        finally:
+            os._exit(70)
+    return _awaited(child, folder, before)
+
+
+def _to_files(folder: Path) -> None:
+    """What the process prints goes to files beside the folder."""
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+
+
+def _limit() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MOST_MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _held() -> int:
+    """Bytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _awaited(child: int, folder: Path, before: int) -> Outcome:
+    """What a child did, which began with `before` bytes; it is killed with all that it began where it does not end."""
+    ends = time.monotonic() + WALL
+    while True:
+        done, status, used = os.wait4(child, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            break
+        if time.monotonic() > ends:
+            os.killpg(child, signal.SIGKILL)
+            _, _, used = os.wait4(child, 0)
+            code = -signal.SIGKILL
+            break
+        time.sleep(0.005)
+    said = [Path(f"{folder}.{name}").read_bytes().decode("utf-8", "replace") for name in ("out", "err")]
+    return Outcome(code, *said, used.ru_utime + used.ru_stime, max(0, 1024 * used.ru_maxrss - before))
 
 
 def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
@@ -236,6 +255,8 @@ def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
         return f"exit code 0, but it said {errors[0][:200]!r}"
     if outcome.seconds > PATIENCE:
         return f"{outcome.seconds:.0f} s of the processor"
+    if outcome.held > MOST_HELD:
+        return f"memory: {outcome.held >> 20} MB"
     obeyed = [one for one in outcome.out + err if not one.isprintable() and one != "\n"]
     if obeyed:
         return f"a terminal would obey {obeyed[0]!r}"
@@ -246,8 +267,10 @@ def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
     return f"left behind: {left}" if left else ""
 
 
-def judged(args: Args, files: Files, folder: Path, run: Callable[[Sequence[str], Path], Outcome]) -> tuple[int, str]:
-    """Run a command over files; its exit code, and what is wrong."""
+def judged(
+    args: Args, files: Files, folder: Path, run: Callable[[Sequence[str], Path], Outcome]
+) -> tuple[Outcome, str]:
+    """Run a command over files; what it did, and what is wrong."""
     written(files, folder)
     outcome = run(args, folder)
     if outcome.seconds > PATIENCE and outcome.code in CODES:  # the first of its kind, which compiles
@@ -261,7 +284,7 @@ def judged(args: Args, files: Files, folder: Path, run: Callable[[Sequence[str],
         refused = again.code == 2 and args[2] == "s"  # a part of the store that the solve had no need of
         if not said and again.code and not refused and "nothing to verify" not in again.err:
             said = f"solved, but verify has exit code {again.code}: {again.err.strip()[:300]}"
-    return outcome.code, said
+    return outcome, said
 
 
 def command(r: random.Random) -> tuple[str, str, Args, Files]:
@@ -270,6 +293,8 @@ def command(r: random.Random) -> tuple[str, str, Args, Files]:
     name = r.choice(names)
     seed, files = another(TARGETS[name], r, [])
     files = {**BESIDE.get(name, {}), **files}
+    if seed.startswith(BOMB):
+        return name, seed, bombs.BOMBS[seed.removeprefix(BOMB)].command, files
     args = ON[name](r, files)
     if r.random() < ODD_ARGUMENT:
         k = r.randrange(1, len(args))
@@ -289,23 +314,31 @@ def campaign(
     ends = time.monotonic() + seconds
     faults: list[str] = []
     counts: dict[str, Counter[str]] = {}
+    most = 0, 0.0
     with tempfile.TemporaryDirectory() as home:
         for number in range(commands):
             if time.monotonic() > ends:
                 break
             r = random.Random(f"command {seed} {number}")
             name, start, args, files = command(r)
-            code, said = judged(args, files, Path(home) / "input", forked if (number + 1) % EXECUTED else executed)
-            counts.setdefault(args[0], Counter()).update({"commands": 1, f"exit {code}": 1, "wrong": bool(said)})
+            outcome, said = judged(args, files, Path(home) / "input", forked if (number + 1) % EXECUTED else executed)
+            one = {"commands": 1, f"exit {outcome.code}": 1, "bombs": start.startswith(BOMB), "wrong": bool(said)}
+            counts.setdefault(args[0], Counter()).update(one)
+            most = max(most[0], outcome.held), max(most[1], outcome.seconds)
             if said:
                 own = {file: content for file, content in files.items() if file not in BESIDE.get(name, {})}
-                place = "" if corpus is None else f", kept as {keep(corpus, name, start, own).name}"
+                place = (
+                    ""
+                    if corpus is None or start.startswith(BOMB)
+                    else f", kept as {keep(corpus, name, start, own).name}"
+                )
                 shown = " ".join(arg if len(arg) < 60 else f"{arg[:60]!r}..." for arg in args)
                 faults.append(f"command {number} of seed {seed}, {name} from {start}{place}: mipfs {shown!r}: {said}")
                 say(faults[-1])
     heads = [
         "commands",
         *sorted({head for count in counts.values() for head in count if head.startswith("exit")}),
+        "bombs",
         "wrong",
     ]
     say(f"{'':12}" + "".join(f"{head:>10}" for head in heads))
@@ -314,4 +347,5 @@ def campaign(
         total.update(count)
         say(f"{name[:11]:12}" + "".join(f"{count[head] or '.':>10}" for head in heads))
     say(f"{'all':12}" + "".join(f"{total[head] or '.':>10}" for head in heads))
+    say(f"one command held {most[0] >> 20} MB at most, and took {most[1]:.1f} s of the processor")
     return faults

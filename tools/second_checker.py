@@ -16,7 +16,8 @@ several classes, and scorecards (but for the word of their search). It declines
 - scaled data whose scaling does not stand in the sidecar (early versions), but for functions and products of features,
   whose scaling it computes where the page knows a bound of the error;
 - waves that NumPy draws (additive-gaussian with a seed), and errors of folds of functions and products;
-- what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_BYTES`, `MOST_NUMBERS`).
+- what would take it very long or much memory (`MOST_PRODUCTS`, `MOST_NUMBERS`), and files that unpack to far more than
+  they are (`FREE`).
 
 Everything is computed in integers and fractions, so there is no rounding error to argue about: the numbers of the file
 are doubles, doubles are fractions, the two logarithms that the logistic loss needs are enclosed (`log_above`), and
@@ -49,6 +50,7 @@ import itertools
 import json
 import lzma
 import math
+import os
 import re
 import struct
 import sys
@@ -61,8 +63,11 @@ from pathlib import Path
 
 MOST_PRODUCTS = 400_000_000
 """Products of numbers (samples · columns · dual vectors) that it takes on: some minutes."""
-MOST_BYTES = 1 << 28
-"""Bytes of the unpacked archive."""
+FREE, TIMES, PROOF_TIMES = 1 << 26, 100, 32
+"""What a file may unpack to: section "How large it may be". PROOF_TIMES is of a certificate, TIMES of data."""
+ALLOW = "MIPFS_UNPACK=8 in the environment allows 8 GB"
+MOST_DOTS = 16
+"""Of a key of a .toml."""
 MOST_NUMBERS = 1 << 24
 """Numbers of one array, or of the data."""
 ALLOWANCE = Fraction(1, 2**40)
@@ -233,18 +238,34 @@ def read_npy(content, name):
     return Array(list(struct.unpack(f"<{count}{letter}", body)), shape, "f" if kind == "f" else "i", f"{kind}{each}")
 
 
-def unpacked(content, known, what):
-    """The members of a zip archive, bytes by name, all of which `known` names; together at most MOST_BYTES."""
+def most_bytes(size, times):
+    """What a file of `size` bytes may unpack to, or what the user allows."""
+    said = os.environ.get("MIPFS_UNPACK", "").strip()
+    try:
+        return max(FREE + times * size, 1e9 * float(said or 0))
+    except ValueError:
+        raise Declined("MIPFS_UNPACK is no number of gigabytes") from None
+
+
+def unpacked(content, known, what, stored=False):
+    """The members of a zip archive, bytes by name, all of which `known` names; `stored`: as they are.
+
+    No more is read of a member than it says, and a little at a time, whatever it holds.
+    """
     members, total = {}, 0
+    most = len(content) if stored else most_bytes(len(content), PROOF_TIMES)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in archive.infolist():
-                total += member.file_size
                 need(known(member.filename), f"{what} has a member {member.filename[:60]!r}, which it may not have")
                 need(member.filename not in members, f"{what} has {member.filename} twice")
-                if total > MOST_BYTES:
-                    raise Declined(f"too large: {what} has more than {MOST_BYTES >> 20} MB")
-                members[member.filename] = archive.read(member)
+                how = {zipfile.ZIP_STORED} if stored else {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+                need(member.compress_type in how, f"{what} has {member.filename} compressed in another way")
+                total += member.file_size
+                if total > most:
+                    raise Declined(f"too large: {what} unpacks to more than {most / 1e6:.4g} MB; {ALLOW}")
+                with archive.open(member) as stream:
+                    members[member.filename] = b"".join(iter(lambda: stream.read(1 << 20), b""))
     except BROKEN as error:
         raise Rejected(f"{what} cannot be read: {type(error).__name__} {error}") from None
     return members
@@ -297,6 +318,18 @@ class Data:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
+APART = re.compile(r'"""(?:[^\\]|\\.)*?"""|' r"'''.*?'''" r'|"(?:[^"\\\n]|\\.)*+"' r"|'[^'\n]*+'|#[^\n]*+", re.DOTALL)
+"""Texts and comments of TOML, in which a dot separates nothing."""
+DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_DOTS + 1}}}")
+
+
+def read_toml(text):
+    """A .toml, if no key has more than MOST_DOTS dots: Python's reader keeps every beginning of a key."""
+    if DOTTED.search(APART.sub(lambda found: "" if found[0].startswith("#") else "s", text)):
+        raise Declined(f"too large: a key of the .toml has more than {MOST_DOTS} dots")
+    return tomllib.loads(text)
+
+
 class Source:
     """A text file and the .toml beside it, read once; `data` makes of it what a document states."""
 
@@ -309,10 +342,13 @@ class Source:
         if not self.is_table and kind not in (".svm", ".txt", ".svmlight", ".libsvm", ""):
             raise Declined(f"a kind of data that I do not carry: {kind}")
         try:
+            most = most_bytes(path.stat().st_size, TIMES)
             with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-                text = stream.read()
+                text = stream.read(int(most) + 1)
+            if len(text) > most:
+                raise Declined(f"too large: the data unpacks to more than {most / 1e6:.4g} MB; {ALLOW}")
             beside = stem.with_suffix(".toml")
-            self.described = tomllib.loads(beside.read_text("utf-8-sig")) if beside.exists() else {}
+            self.described = read_toml(beside.read_text("utf-8-sig")) if beside.exists() else {}
             names = path.parent / "names.txt"
             self.names = names.read_text("utf-8").splitlines() if names.exists() else None
             self.cells = cells_of(text) if self.is_table else None
@@ -431,7 +467,7 @@ SEPARATORS = ",;\t|"
 MISSING = ("", "?", "na", "n/a", "nan", "null")
 B = "[ \u00a0\u202f'\u2019]"
 SYMBOL = r"(?:[$€£¥₹₽₩₺₴]|[A-Za-z]{1,3}\$|[A-Za-z]{2,4}\.?|CHF)"
-MONEY = re.compile(rf"([+-]?)\s*{SYMBOL}?\s*([+-]?)\s*((?:[\d.,\s]|{B})+?)\s*{SYMBOL}?", re.ASCII)
+MONEY = re.compile(rf"([+-]?)\s*+{SYMBOL}?+\s*+([+-]?)\s*+((?:[\d.,\s]|{B})++){SYMBOL}?", re.ASCII)
 DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
 LOOKS = ("date", "date d/m/y", "date m/d/y", "currency", "percent", "decimal comma", "currency decimal comma",
          "percent decimal comma")  # fmt: skip
@@ -2791,7 +2827,7 @@ def verdict(stated, status, objective, bound):
 def members_of(content, count, more=()):
     """The members of an archive of `count` sidecars, bytes by name."""
     names = {f"{k}.cert.npz" for k in range(count)} | set(more)
-    return unpacked(content, names.__contains__, "the archive of certificates")
+    return unpacked(content, names.__contains__, "the archive of certificates", stored=True)
 
 
 def sidecar(members, k, result):

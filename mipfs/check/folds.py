@@ -44,7 +44,7 @@ class Folds:
         self._parts: dict[int, tuple[npt.NDArray[np.int64], Instance]] = {}
 
     def _read(self, archive: Archive, content: bytes) -> npt.NDArray[np.int64]:
-        arrays = archive.arrays(FOLDS, content)
+        arrays = archive.arrays(FOLDS, content, ("fold",))
         require(self.count is not None, f"{FOLDS} stands in the archive, and the path has no folds")
         require([*arrays] == ["fold"], f"{FOLDS} holds other arrays than 'fold'")
         fold = arrays["fold"]

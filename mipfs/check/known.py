@@ -111,6 +111,8 @@ SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
 ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | SCALING_OF_COLUMNS
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
+EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS
+"""What any certificate may hold; nothing else is read of one."""
 
 
 def check_arrays(document: Document, arrays: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Document, Rejected, require
 from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.readers.arrays import load_arrays, load_members
+from mipfs.readers.room import PROOF_TIMES
 
 Told = Callable[[int, int], object]
 
@@ -141,10 +143,10 @@ class Archive:
         named = strangers[0] if strangers else ""
         require(not strangers, f"{self.path.name} holds {named!r}, which belongs to no result of the document")
 
-    def arrays(self, name: str, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
-        """The arrays of a member."""
+    def arrays(self, name: str, content: bytes, known: Container[str]) -> Mapping[str, npt.NDArray[Any]]:
+        """The arrays of a member; of one that is not `known` the name alone."""
         try:
-            return load_arrays(self.path, content)
+            return load_arrays(self.path, content, known=known, times=PROOF_TIMES)
         except DataError as error:
             raise Rejected(f"{name} in {self.path.name}: {error.message}") from None
 
@@ -167,7 +169,7 @@ class Archive:
         assert content is not None
         right = hashlib.sha256(content).hexdigest() == entry["sha256"]
         require(right, f"{name} in {self.path.name} is not what the result was written with: its SHA-256 differs")
-        return self.arrays(name, content)
+        return self.arrays(name, content, EVERY_ARRAY)
 
 
 def member_of(k: int) -> str:

@@ -8,7 +8,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +22,7 @@ from mipfs.data.checks import memory
 from mipfs.errors import DataError
 from mipfs.plumbing.tape import mapped as in_file
 from mipfs.plumbing.tape import pieces
+from mipfs.readers import room
 from mipfs.readers.files import opened
 
 _UNREADABLE = (
@@ -30,6 +31,9 @@ _UNREADABLE = (
 )
 """What zipfile and NumPy raise for a damaged or hostile archive (RuntimeError: encrypted, unknown compression)."""
 
+_METHODS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""Of which a little can be unpacked at a time; of bzip2 a few bytes become megabytes at once."""
+_NOTHING = np.empty(0)
 MAPPED_BYTES = 1 << 20
 """Smaller arrays are read at once."""
 LOCAL_LENGTHS_AT = 26
@@ -64,7 +68,14 @@ def csc_arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
     return {"format": np.array("csc"), "shape": np.array(X.shape), **parts}
 
 
-def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = False) -> dict[str, npt.NDArray[Any]]:
+def load_arrays(
+    path: Path,
+    content: bytes | None = None,
+    *,
+    mapped: bool = False,
+    known: Container[str] | None = None,
+    times: int = room.TIMES,
+) -> dict[str, npt.NDArray[Any]]:
     """All arrays of an .npz file by name.
 
     Parameters
@@ -73,47 +84,54 @@ def load_arrays(path: Path, content: bytes | None = None, *, mapped: bool = Fals
     content : bytes, optional, what the file held when it was read before
     mapped : bool, default False
         Large arrays that are stored as they are stay in the file: they are read only.
+    known : container of str, optional
+        Names of the arrays that are read. Another one is named in what is returned, and empty: it is not looked at.
+    times : int
+        How much the arrays may take, see `mipfs.readers.room`.
 
     Raises
     ------
     DataError
-        No such file or no archive, something in it that is no plain array, or one that does not fit into memory.
+        No such file or no archive, something in it that is no plain array, or arrays that take more memory than the
+        file may, or this machine has.
     """
     try:
         source = opened(path) if content is None else nullcontext(io.BytesIO(content))
         with source as stream, zipfile.ZipFile(stream) as archive:
             members = _each_once(archive)
+            named = [one.filename.removesuffix(".npy") for one in members]
+            strangers = {name: _NOTHING for name in named if known is not None and name not in known}
+            members = [one for one, name in zip(members, named, strict=True) if name not in strangers]
+            needed = _sizes(archive, members, stream.seek(0, io.SEEK_END), times, path)
             large = [one for one in members if mapped and _is_mappable(one)]
             kept = {one.filename: found for one in large if (found := _mapped(path, archive, one)) is not None}
-            needed = sum(_checked(archive, member) for member in members if member.filename not in kept)
-            if needed > memory():
-                raise DataError(
-                    f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}",
-                    "store what is needed, or use a larger machine",
-                    path=path,
-                )
-            return {
+            _check_memory(sum(size for name, size in needed.items() if name not in kept), path)
+            held = {
                 one.filename.removesuffix(".npy"): kept[one.filename] if one.filename in kept else _read(archive, one)
                 for one in members
             }
+            return {**held, **strangers}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None
 
 
 def load_members(path: Path, content: bytes) -> dict[str, bytes]:
-    """The files that an archive holds, by name.
+    """The files that an archive holds, by name: each stands in it as it is, so that together they are no larger.
 
     Raises
     ------
     DataError
-        No archive, one with two files of one name, or one that does not fit into memory.
+        No archive, one with two files of one name, or one whose files are compressed or lie over one another.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _each_once(archive)
-            if sum(one.file_size for one in members) > memory():
-                raise ValueError("what it holds does not fit into memory")
+            packed = [one.filename for one in members if one.compress_type != zipfile.ZIP_STORED]
+            if packed:
+                raise ValueError(f"{packed[0]!r} is compressed in it")
+            if sum(one.file_size for one in members) > len(content):
+                raise ValueError("its files are larger than it is")
             return {one.filename: archive.read(one) for one in members}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -123,11 +141,41 @@ def load_members(path: Path, content: bytes) -> dict[str, bytes]:
 def _each_once(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """What an archive holds; of two files of one name every reader takes the one it likes."""
     members = archive.infolist()
-    names = [one.filename.removesuffix(".npy") for one in members]
-    twice = [name for k, name in enumerate(names) if name in names[:k]] if len({*names}) < len(names) else []
-    if twice:
-        raise ValueError(f"{twice[0]!r} stands in it twice")
+    seen = set[str]()
+    for one in members:
+        name = one.filename.removesuffix(".npy")
+        if name in seen:
+            raise ValueError(f"{name!r} stands in it twice")
+        seen.add(name)
     return members
+
+
+def _sizes(
+    archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], size: int, times: int, path: Path
+) -> dict[str, int]:
+    """The bytes of every array, no more together than those of a file of `size` bytes may be.
+
+    Whatever a member really holds, no more is read of it than it says, and only a little at a time is unpacked.
+    """
+    for one in members:
+        if one.compress_type not in _METHODS:
+            raise ValueError(f"{one.filename!r} is compressed in a way that NumPy does not write")
+    most = room.most(size, times)
+    said = {one.filename: one.file_size for one in members}
+    if sum(said.values()) <= most:
+        said = {one.filename: _checked(archive, one) for one in members}
+    if sum(said.values()) > most:
+        raise DataError(*room.too_large(size, times), path=path)
+    return said
+
+
+def _check_memory(needed: int, path: Path) -> None:
+    if needed > memory():
+        raise DataError(
+            f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}",
+            "store what is needed, or use a larger machine",
+            path=path,
+        )
 
 
 def _is_mappable(member: zipfile.ZipInfo) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tokenize
 from pathlib import Path
@@ -41,13 +42,15 @@ def read_array(path: Path) -> npt.NDArray[Any]:
             header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
             if header is None:
                 raise ValueError(f"it is of version {version}")
-            _, _, dtype = header(stream)
+            shape, _, dtype = header(stream)
             if dtype.hasobject:
                 raise DataError(
                     "it holds Python objects, which are not loaded",
                     "save numbers or strings: np.save(file, y.astype(str))",
                     path=path,
                 )
+            if stream.tell() + math.prod(shape) * dtype.itemsize > os.fstat(stream.fileno()).st_size:
+                raise ValueError(f"it has fewer bytes than its shape {shape} takes")
             stream.seek(0)
             found: npt.NDArray[Any] = npy.read_array(stream, allow_pickle=False)
             more = stream.read(1)

@@ -7,8 +7,9 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -85,13 +86,14 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
 
     with files.plainly_opened(path) as raw:
         hashed = Hashed(raw)
+        packed = partial(getattr, hashed, "bytes")
         suffix = path.suffix.lower()
         stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)
         try:
             if suffix == ".gz":
-                stream = gzip.GzipFile(fileobj=stream, mode="rb")
+                stream = files.in_bounds(cast(IO[bytes], gzip.GzipFile(fileobj=stream, mode="rb")), path, packed)
             elif suffix == ".bz2":
-                stream = bz2.BZ2File(stream, "rb")
+                stream = files.in_bounds(cast(IO[bytes], bz2.BZ2File(stream, "rb")), path, packed)
             yield stream, hashed
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise DataError(

@@ -8,7 +8,7 @@ import math
 import re
 import warnings
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -21,8 +21,8 @@ from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
-from mipfs.readers.files import opened
-from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered
+from mipfs.readers.files import check_unpacked, opened
+from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered, words_of
 from mipfs.readers.table import Table
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
@@ -30,6 +30,8 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
 FEW = 1 << 16
 """Rows of a batch at most, where it is not all."""
+AT_ONCE = 1 << 16
+"""Cells that are held as rows at a time."""
 ROW_NUMBERS = ("", "Unnamed: 0")
 """What an unnamed first column is called, and what pandas makes of that."""
 
@@ -60,6 +62,7 @@ def read_csv(path: Path, label: Label = None, labelled: bool = True, preparing: 
     DataWarning
         A column of row numbers is left out, decimal commas are read, or words are hardly categories.
     """
+    check_unpacked(path)
     with opened(path) as stream:
         found = list(batches(path, stream, label, labelled=labelled, preparing=preparing))
     if not found:
@@ -106,9 +109,9 @@ def batches(
         _check_header(header, path, first)
         names: list[str] = []
         kept: list[int] = []
-        for rows, lines in _rows(reader, len(header), path, cells):
+        for every, lines in _rows(reader, len(header), path, cells):
             if not names:
-                names = header[_counts_rows(header, rows, path, first) :]
+                names = header[_counts_rows(header, every[0], path, first) :]
                 mixing = (label_among(label, names), BAG)
                 if labelled:
                     require_label(mixing[0], names, path)
@@ -116,10 +119,9 @@ def batches(
                 kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path)]
                 kept = [k for k in kept if labelled or header[k] != mixing[0]]  # new rows may lack their labels
                 names = [header[k] for k in kept]
-            done -= len(rows)
+            done -= len(lines)
             if done >= 0:
                 continue
-            every = list(zip(*rows, strict=True))
             given = [every[k] for k in kept]
             of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
             _check_missing(given, lines, path, of, (*mixing, WEIGHT))
@@ -135,8 +137,13 @@ def batches(
 
 
 def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tuple[list[list[str]], array[int]]]:
-    """Some rows and their lines, one after the other."""
+    """The columns of some rows, and their lines, one after the other.
+
+    Rows become columns a few at a time: a list for every row of a narrow table is thirty times its text.
+    """
     most = math.inf if cells is None else max(1, min(FEW, cells // width))
+    at_once = min(most, max(1, AT_ONCE // width))
+    columns: list[list[str]] = [[] for _ in range(width)]
     rows = list[list[str]]()
     lines = array("q")
     for row in reader:
@@ -148,12 +155,22 @@ def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tu
             )
         rows.append(row)
         lines.append(reader.line_num)
-        if len(rows) == most:
-            yield rows, lines
+        if len(rows) == at_once or len(lines) == most:
+            _add(columns, rows)
             rows = []
+        if len(lines) == most:
+            yield columns, lines
+            columns = [[] for _ in range(width)]
             lines = array("q")
-    if rows:
-        yield rows, lines
+    if lines:
+        _add(columns, rows)
+        yield columns, lines
+
+
+def _add(columns: list[list[str]], rows: list[list[str]]) -> None:
+    """Put rows below columns."""
+    for column, cells in zip(columns, zip(*rows, strict=True), strict=False):  # no cells where there are no rows
+        column.extend(cells)
 
 
 def _record(text: Iterator[str]) -> Iterator[str]:
@@ -181,11 +198,11 @@ def _separator(head: list[str]) -> str:
     return found
 
 
-def _counts_rows(header: list[str], rows: list[list[str]], path: Path, line: int) -> bool:
+def _counts_rows(header: list[str], column: list[str], path: Path, line: int) -> bool:
     """Whether the first column has no name and counts the rows, in whatever order: it is left out."""
     if header[0] not in ROW_NUMBERS:
         return False
-    first = [row[0].strip() for row in rows]
+    first = [cell.strip() for cell in column]
     if all(cell.isascii() and cell.isdigit() for cell in first) and len(set(first)) == len(first):
         warnings.warn(
             f"{path}: the unnamed first column holds row numbers and is left out; name it to keep it",
@@ -216,7 +233,7 @@ def is_missing(cell: str) -> bool:
 
 
 def _check_missing(
-    cells: list[tuple[str, ...]],
+    cells: list[list[str]],
     lines: array[int],
     path: Path,
     preparing: Mapping[str, Preparing],
@@ -240,7 +257,7 @@ def _check_missing(
 
 
 def _prepared(
-    name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool, preparing: Preparing
+    name: str, cells: Sequence[str], lines: array[int], path: Path, mixed: bool, preparing: Preparing
 ) -> Column:
     """The column as its type says, NaN or an empty word where a value is missing and filled in later."""
     kind = preparing.recipe.types.get(name)
@@ -263,11 +280,11 @@ def _prepared(
         return _column(name, cells, lines, path, mixed)
     if not there:
         return np.full(len(cells), np.nan)
-    known = _column(name, tuple(cells[i] for i in there), array("q", [lines[i] for i in there]), path, mixed)
+    known = _column(name, [cells[i] for i in there], array("q", [lines[i] for i in there]), path, mixed)
     return scattered(known, there, len(cells))
 
 
-def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool) -> Column:
+def _column(name: str, cells: Sequence[str], lines: array[int], path: Path, mixed: bool) -> Column:
     """The column as numbers, or else as words; only labels and bags may mix the two, and are words then."""
     try:
         numbers = np.array(array("d", map(float, cells)))
@@ -298,7 +315,7 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
             path=path,
             line=lines[word_at],
         )
-    return np.array([cell.strip() for cell in cells])
+    return words_of([cell.strip() for cell in cells])
 
 
 def _number(cell: str) -> float | None:
@@ -308,7 +325,7 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _decimal_commas(name: str, cells: tuple[str, ...], lines: array[int], path: Path) -> Column | None:
+def _decimal_commas(name: str, cells: Sequence[str], lines: array[int], path: Path) -> Column | None:
     """A column of numbers with decimal commas, read as such; None where it is another one.
 
     Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -14,6 +15,7 @@ from typing import IO, Annotated, cast
 
 from mipfs.errors import DataError
 from mipfs.plumbing.declared import Within
+from mipfs.readers.room import Unpacking, most_features
 
 FORMATS = {
     ".svm": "svmlight",
@@ -27,12 +29,15 @@ FORMATS = {
     ".npz": "npz",
 }
 MAX_FEATURES = 100_000_000
-"""A larger index or shape is taken for an error: its matrix alone would need gigabytes."""
+"""A larger index or shape is taken for an error: its matrix alone would need gigabytes. Of a small file fewer are read
+(`mipfs.readers.room.most_features`)."""
 Width = Annotated[int, Within(1, MAX_FEATURES)]
 """How many features a file is said to have."""
 MANIFEST, DESCRIPTION = "manifest.json", "description.toml"
 """In a column store: what makes a folder one, and the .toml that stood beside its data."""
 _PACKED = (".gz", ".bz2")
+AT_ONCE = 1 << 16
+"""Bytes that are unpacked at a time."""
 
 
 def plain_name(path: Path) -> Path:
@@ -69,6 +74,14 @@ def description_of(path: Path) -> Path:
         beside = path.with_name(f"{path.name}.toml")
         return beside if os.path.exists(beside) else path / DESCRIPTION
     return plain_name(path).with_suffix(".toml")
+
+
+def features_limit(path: Path) -> int:
+    """How many features a file of this size may have by its largest index, or by the shape that it states."""
+    try:
+        return most_features(os.stat(path).st_size, MAX_FEATURES)
+    except (OSError, ValueError):  # whoever opens it says so
+        return MAX_FEATURES
 
 
 @contextmanager
@@ -112,10 +125,30 @@ def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
 
 
 def _open(path: Path) -> IO[bytes]:
+    raw = path.open("rb")
     match path.suffix.lower():
         case ".gz":
-            return cast(IO[bytes], gzip.open(path, "rb"))
+            return in_bounds(cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb")), path, raw.tell, raw)
         case ".bz2":
-            return cast(IO[bytes], bz2.open(path, "rb"))
+            return in_bounds(cast(IO[bytes], bz2.BZ2File(raw, "rb")), path, raw.tell, raw)
         case _:
-            return path.open("rb")
+            return raw
+
+
+def in_bounds(stream: IO[bytes], path: Path, packed: Callable[[], int], beneath: IO[bytes] | None = None) -> IO[bytes]:
+    """A stream of unpacked bytes that ends in a `DataError` beyond what the file may unpack to, see `Unpacking`."""
+    return cast(IO[bytes], io.BufferedReader(Unpacking(stream, path, packed, beneath), AT_ONCE))
+
+
+def check_unpacked(path: Path) -> None:
+    """Unpack a compressed file to its end, and keep nothing: for readers that hold far more than the bytes of a text.
+
+    Raises
+    ------
+    DataError
+        As `opened`.
+    """
+    if path.suffix.lower() in _PACKED:
+        with opened(path) as stream:
+            while stream.read(AT_ONCE):
+                pass

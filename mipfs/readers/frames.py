@@ -24,7 +24,7 @@ from mipfs.readers.columns import (
     to_table,
 )
 from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
-from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
+from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered, words_of
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -150,9 +150,9 @@ def _typed(series: Any, name: str, kind: str, gaps: bool) -> Column:
     return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)
 
 
-def as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
+def as_words(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values as words: 3.0 is the word 3, and blanks around a word do not count."""
-    return np.array([_word(value) for value in values.tolist()], dtype=np.str_)
+    return words_of([_word(value) for value in values.tolist()])
 
 
 def _word(value: Any) -> str:

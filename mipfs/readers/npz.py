@@ -16,7 +16,8 @@ from mipfs.errors import DataError, LabelError
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.beside import labels_of, read_array
 from mipfs.readers.columns import Label, label_among
-from mipfs.readers.files import MAX_FEATURES
+from mipfs.readers.files import features_limit
+from mipfs.readers.room import MORE
 from mipfs.readers.table import Table
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -91,11 +92,12 @@ def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
     shape = arrays.get("shape")
     if shape is None or shape.dtype.kind not in "iu" or shape.ndim != 1 or np.any(shape < 0):
         raise DataError("the sparse matrix is damaged: it has no shape", _AGAIN, path=path)
+    limit = features_limit(path)
     for size, what in zip(shape.tolist(), ("samples", "features"), strict=False):
-        if size > MAX_FEATURES:
+        if size > limit:
             raise DataError(
-                f"the sparse matrix has {size} {what}, and at most {MAX_FEATURES} are read",
-                "correct its shape",
+                f"the sparse matrix has {size} {what}, and at most {limit} are read of so small a file",
+                f"correct its shape, {MORE}",
                 path=path,
             )
     return tuple(shape.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import DataError, MissingExtraError
-from mipfs.readers import typed
+from mipfs.readers import room, typed
 from mipfs.readers.columns import BAG, WEIGHT, Label, all_different, finite, label_among, to_table
 from mipfs.readers.csv_file import FEW, FILL, is_missing
 from mipfs.readers.files import opened
-from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered
+from mipfs.readers.parquet_size import unpacked_bytes
+from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered, words_of
 from mipfs.readers.table import Table
+
+CELL = 8
+"""Bytes of a value: it becomes a double, or refers to a word."""
 
 
 def read_parquet(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
@@ -71,6 +76,8 @@ def batches(
             names = feature_columns(file.schema_arrow.names, path)
             roles = (label_among(label, names), BAG, WEIGHT)
             names = [names[k] for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            size = stream.seek(0, os.SEEK_END)
+            file = _in_bounds(file, stream, names, size, path)
             for part in (
                 [file.read(columns=names)]
                 if cells is None
@@ -80,12 +87,53 @@ def batches(
                 if done < 0 and part.num_rows:
                     of = [PLAIN if name in roles else preparing for name in names]
                     pairs = zip(names, of, strict=True)
-                    yield names, [column(name, _joined(part.column(name)), path, one) for name, one in pairs], None
+                    arrays = ((name, _decoded(_joined(part.column(name)), size, path), one) for name, one in pairs)
+                    yield names, [column(name, values, path, one) for name, values, one in arrays], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
     except UnicodeDecodeError:
         raise DataError("a name or a word in it is not text in UTF-8", "write it again", path=path) from None
+    except ValueError as error:
+        raise DataError(f"not a Parquet file: {error}", "write it again", path=path) from None
+
+
+def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Path) -> Any:
+    """The file, words as codes of their different ones, where its columns take no more than a file of its size may.
+
+    A run of a million rows takes some bytes, and a page of zeros a thousandth.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = {field.name: field.type for field in file.schema_arrow}
+    places = {file.metadata.schema.column(k).path: k for k in range(file.metadata.num_columns)}
+    nested = [name for name in names if name not in places]
+    if nested:
+        message = f"column {nested[0]!r} has the type {fields[nested[0]]}"
+        raise DataError(message, "store numbers or words", path=path)
+    needed = CELL * file.metadata.num_rows * len(names)
+    if needed <= room.most(size):
+        needed += unpacked_bytes(stream, file.metadata, (places[name] for name in names))
+    if needed > room.most(size):
+        raise DataError(*room.too_large(size), path=path)
+    words = [name for name in names if pa.types.is_string(fields[name]) or pa.types.is_large_string(fields[name])]
+    return pq.ParquetFile(stream, read_dictionary=words) if words else file
+
+
+def _decoded(values: Any, size: int, path: Path) -> Any:
+    """An Arrow array without codes, where its words take no more than a file of `size` bytes may."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(values.type):
+        return values
+    words = values.dictionary
+    if pa.types.is_string(words.type) or pa.types.is_large_string(words.type):
+        needed = pc.sum(pc.take(pc.binary_length(words).cast(pa.int64()), values.indices)).as_py() or 0
+        if needed > room.most(size):
+            raise DataError(*room.too_large(size), path=path)
+    return values.dictionary_decode()
 
 
 def _joined(values: Any) -> Any:
@@ -120,7 +168,7 @@ def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> 
     _check_complete(name, values, path)
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
-        return np.asarray(array, dtype=np.str_)
+        return words_of(array.tolist())
     return finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
 
 

@@ -14,7 +14,7 @@ from mipfs.data.instance import nearest
 from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
 from mipfs.errors import DataError
 
-Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
+Column = npt.NDArray[np.float64] | npt.NDArray[np.str_] | npt.NDArray[np.object_]
 IMPUTE = "give --impute median (or 'most frequent', level) or --drop NAME, or impute and drop under [data]"
 
 
@@ -84,7 +84,7 @@ class Preparing:
                 continue
             value = self._value(name, column, how, path)
             if isinstance(value, str) and column.dtype.kind == "f" and np.all(np.isnan(column)):
-                column = np.full(column.shape, "")  # nothing there says that these are words
+                column = np.full(column.shape, "", dtype=np.str_)  # nothing there says that these are words
             if isinstance(value, float) and column.dtype.kind != "f":
                 column = _as_numbers(name, column, path)
             gaps = np.isnan(column) if column.dtype.kind == "f" else column == ""
@@ -93,7 +93,7 @@ class Preparing:
             if rows.size:
                 column = column.astype(object) if words else column.copy()
                 column[rows] = str(value) if words else float(value)
-            found.append(column.astype(np.str_) if words else column)
+            found.append(words_of(column.tolist()) if words else column)
             features = tuple(f"{name}={word}" for word in np.unique(found[-1])) if words else (name,)
             filled.append(Filled(name, how, value, rows, features))
             if how == LEVEL and not words and (rows.size or self.known is not None):
@@ -119,6 +119,21 @@ class Preparing:
 
 
 PLAIN = Preparing()
+SHORT = 64
+"""Characters of a word up to which NumPy may give every word of a column the room of the longest."""
+
+
+def words_of(cells: Sequence[str]) -> npt.NDArray[Any]:
+    """A column of words: an array of strings, or of objects where one of them is long.
+
+    NumPy makes every string of an array as wide as the longest, four bytes a character: of a hundred thousand rows one
+    cell of as many characters would take 40 GB.
+    """
+    if max(map(len, cells), default=0) <= SHORT:
+        return np.array(cells, dtype=np.str_)
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found
 
 
 def _as_numbers(name: str, column: npt.NDArray[Any], path: Path) -> npt.NDArray[np.float64]:
@@ -148,9 +163,9 @@ def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) ->
         numbers = np.full(n, np.nan)
         numbers[there] = known
         return numbers
-    words = np.full(n, "", dtype=known.dtype)
+    words: npt.NDArray[Any] = np.full(n, "", dtype=known.dtype)
     words[there] = known
-    return words.astype(np.str_)
+    return words
 
 
 def again(stated: Mapping[str, Any] | None, features: Collection[str]) -> Preparing:

@@ -47,6 +47,48 @@ TABLES: dict[str, tuple[str, ...] | None] = {
 """The tables of a description and their keys; None where the keys are names."""
 
 
+_APART = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|'
+    r"'''.*?'''"
+    r'|"(?:[^"\\\n]|\\.)*+"'
+    r"|'[^'\n]*+'|#[^\n]*+",
+    re.DOTALL,
+)
+"""Texts and comments of TOML, in which a dot separates nothing."""
+MOST_DOTS = 16
+"""Of a key. TOML's reader keeps every beginning of a dotted key, so that one of 60 kB takes gigabytes."""
+_DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_DOTS + 1}}}")
+
+
+def _check_dots(text: str) -> None:
+    """Refuse keys of more parts than any table has, before they are read.
+
+    Raises
+    ------
+    ValueError
+    """
+    if _DOTTED.search(_APART.sub(lambda found: "" if found[0].startswith("#") else "s", text)):
+        raise ValueError(f"a key has more than {MOST_DOTS} dots")
+
+
+def _check_numbers(tables: dict[str, Any]) -> None:
+    """Refuse whole numbers beyond floating point, of which Python does not even write the digits.
+
+    Raises
+    ------
+    ValueError
+    """
+    left: list[Any] = [tables]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+        elif isinstance(one, int) and abs(one) > sys.float_info.max:
+            raise ValueError(f"a number of {one.bit_length()} bits is beyond floating point")
+
+
 @dataclass(frozen=True)
 class Sidecar:
     """A description, checked as far as it can be without the names of the features.
@@ -78,7 +120,9 @@ class Sidecar:
             raw = stream.read()
         try:
             text = raw.decode("utf-8-sig")
+            _check_dots(text)
             tables = tomllib.loads(text)
+            _check_numbers(tables)
         except UnicodeDecodeError:
             raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
         except tomllib.TOMLDecodeError as error:

@@ -20,7 +20,8 @@ from mipfs.data.matrix import compact
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.chunks import Chunk, skip
-from mipfs.readers.files import MAX_FEATURES, opened
+from mipfs.readers.files import features_limit, opened
+from mipfs.readers.room import MORE
 from mipfs.readers.table import Table
 
 PIECE = 1 << 22
@@ -48,12 +49,13 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     DataError
         With the line: a label or value that is no finite number, a truncated or ragged pair, an index
         below 1, above `n_features`, repeated or out of order, `qid:` on some lines only; an empty file. More features
-        are said to be there than `MAX_FEATURES`.
+        are said to be there than are read of a file of its size.
     """
-    if n_features is not None and n_features > MAX_FEATURES:
+    limit = features_limit(path)
+    if n_features is not None and n_features > limit:
         raise DataError(
-            f"{n_features} features are said to be there, and at most {MAX_FEATURES} are read",
-            "correct n_features, here or in the result that names it",
+            f"{n_features} features are said to be there, and at most {limit} are read of so small a file",
+            f"correct n_features, here or in the result that names it, {MORE}",
             path=path,
         )
     parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
@@ -89,7 +91,7 @@ def svmlight_chunks(
     ----------
     path : named in messages
     stream : of the unpacked bytes
-    n_features : the largest index allowed, `MAX_FEATURES` by default
+    n_features : the largest index allowed, by default what the size of the file allows
     position : where an earlier reading was left, None at the beginning
 
     Raises
@@ -99,7 +101,7 @@ def svmlight_chunks(
     """
     at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
     skip(stream, at["bytes"], path)
-    reader = _Lines(path, n_features or MAX_FEATURES, n_features is None)
+    reader = _Lines(path, n_features or features_limit(path), n_features is None)
     passed = at["bytes"]
     line = at["line"]
     width = at["width"]
@@ -315,8 +317,9 @@ def _check_entries(
         raise DataError(message, _INCREASE, path=path, line=line(k))
     for k in np.flatnonzero(indices > limit)[:1]:
         message = f"index {indices[k]} is above {limit}"
-        what = "the most that is read" if reader.is_open else "the number of features"
-        raise DataError(f"{message}, {what}", "correct the index", path=path, line=line(k))
+        what = "the most that is read of so small a file" if reader.is_open else "the number of features"
+        remedy = f"correct the index, {MORE}" if reader.is_open else "correct the index"
+        raise DataError(f"{message}, {what}", remedy, path=path, line=line(k))
 
 
 def _diagnosis(line: bytes, path: Path, number: int) -> DataError:

@@ -32,7 +32,8 @@ _SPACES = r"[ \u00a0\u202f'’]"
 _POINT = re.compile(rf"(\d{{1,3}}(?:(?:,|{_SPACES})\d{{3}})+|\d+)?(\.\d*)?", re.ASCII)
 _COMMA = re.compile(rf"(\d{{1,3}}(?:(?:\.|{_SPACES})\d{{3}})+|\d+)?(,\d*)?", re.ASCII)
 _SYMBOL = r"(?:[$€£¥₹₽₩₺₴]|[A-Za-z]{1,3}\$|[A-Za-z]{2,4}\.?|CHF)"
-_MONEY = re.compile(rf"([+-]?)\s*{_SYMBOL}?\s*([+-]?)\s*([\d.,\s\u00a0\u202f'’]+?)\s*{_SYMBOL}?", re.ASCII)
+_MONEY = re.compile(rf"([+-]?)\s*+{_SYMBOL}?+\s*+([+-]?)\s*+([\d.,\s\u00a0\u202f'’]++){_SYMBOL}?", re.ASCII)
+"""Nothing of it can be read in two ways, so that a cell of many blanks is given up at once."""
 SAID = re.compile(r"[$€£¥₹₽₩₺₴%]|\d[ \u00a0]?[A-Z]{3}$|^[A-Z]{3}[ \u00a0]?\d")
 """What makes a number in a cell money or a share."""
 ENOUGH = 0.9

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy.typing as npt
 
 from mipfs.check.card import CardReport, check_card
+from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
@@ -18,6 +19,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays
+from mipfs.readers.room import PROOF_TIMES
 from mipfs.report.progress import progress
 from mipfs.result.saved_card import signed
 from mipfs.result.sidecar import stated
@@ -162,7 +164,7 @@ def given_of(rows: Rows, data: Instance) -> dict[str, Any]:
 def _read(path: Path, content: bytes | None = None) -> Arrays:
     """The arrays of a sidecar, of its contents where these are at hand."""
     try:
-        return load_arrays(path, content)
+        return load_arrays(path, content, known=EVERY_ARRAY, times=PROOF_TIMES)
     except DataError as error:
         raise DataError(
             f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path

@@ -18,6 +18,7 @@ from mipfs.check.folds import FOLDS
 from mipfs.errors import DataError
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays, npz_bytes
+from mipfs.readers.room import PROOF_TIMES
 from mipfs.result import archive
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def fold_in(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
     """The fold of every sample, as the archive has it; `mipfs verify` says what is wrong with it."""
     member = archive.members(content).get(FOLDS)
     try:
-        found = {} if member is None else load_arrays(file, member)
+        found = {} if member is None else load_arrays(file, member, known=("fold",), times=PROOF_TIMES)
     except DataError:
         return None
     return found.get("fold")
