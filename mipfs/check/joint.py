@@ -21,6 +21,7 @@ from mipfs.check.phrases import LABELLINGS
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, below, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
+from mipfs.data.unit import times
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
 RANKINGS = ("roc-auc", "average-precision")
@@ -191,7 +192,7 @@ class JointStatement(Statement):
         )
         if given is not None:
             self.constant = number(given, "the value of the constant column")
-            inside = LEAST_CONSTANT <= self.constant <= MOST_CONSTANT
+            inside = LEAST_CONSTANT <= times(self.constant, data.exponent) <= MOST_CONSTANT
             require(inside, f"the constant column {given!r} is not from {LEAST_CONSTANT:g} to {MOST_CONSTANT:g}")
         self.C = float(document["params"]["C"])
         self.measure = Measure(document["params"], data.y)

@@ -96,7 +96,7 @@ def in_unit(arrays: Mapping[str, npt.NDArray[Any]], exponent: int) -> dict[str, 
     Dual vectors, their tops and the multipliers of rows are 4^exponent times what they were: α = k·2^−q has another q.
     """
     found = dict(arrays)
-    if not exponent:
+    if not exponent or not found:
         return found
     found["dual_q"] = (arrays["dual_q"].astype(np.int64) - 2 * exponent).astype(np.int32)
     if "dual_top" in arrays:
