@@ -38,7 +38,8 @@ class InUnit(NamedTuple):
 def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
     """The result in the unit in which it can be computed with."""
     data = scaled.data
-    if unit.is_ordinary(data.largest):
+    made = (document.get("atoms") or {}).get("made")
+    if made is not None or unit.is_ordinary(data.largest):
         return InUnit(document, arrays, scaled, 0)
     e = _exponent(document["params"], data)
     if not e:
@@ -58,7 +59,7 @@ def _exponent(params: Mapping[str, Any], data: Instance) -> int:
     weights = data.sample_weight
     least, most = (Fraction(C) * Fraction(one) for one in (min(of_class), max(of_class)))
     least, most = least * Fraction(float(weights.min())), most * Fraction(float(weights.max())) * data.n_samples
-    found = unit.exponent_of(data.largest, least, most, (SMALLEST_C, LARGEST_C))
+    found = unit.exponent_of(data.largest, least, most, (SMALLEST_C, LARGEST_C * data.n_samples))
     require(found is not None, f"C = {C:g} and columns of {data.largest:g} are beyond what doubles prove anything of")
     assert found is not None
     return found
