@@ -272,7 +272,7 @@ class Walk:
 
     def solved(self, steps: Steps, about: str) -> Iterator[Point]:
         """Solve the problems of the steps, one after the other, until an interrupt."""
-        problems = [widened(problem).in_unit for problem in steps.problems]
+        problems = [widened(problem.in_unit) for problem in steps.problems]
         pool = CutPool(problems[0])
         best: tuple[str, ...] = ()
         first = pool, best
