@@ -70,7 +70,7 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
         name = data.feature_names[unit.column_of_largest(data.X)]
         least, most = (unit.rounded(Fraction(end) / Fraction(largest) ** 2) for end in (LEAST_C, LARGEST_C))
         raise UsageError(
-            f"feature {name!r} has values up to {largest:g}, beyond what floating point squares with C = {C:g}: what "
+            f"feature {name!r} has values up to {largest:g}, beyond what floating point squares with C = {float(C):g}: what "
             f"counts is C times their square, so that C is to lie between about {least} and {most}; scale the data "
             "('standard' or 'unit'), or divide all columns by one number"
         )
