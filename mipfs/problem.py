@@ -24,7 +24,8 @@ from mipfs.data.bounds import settled
 from mipfs.data.checks import anywhere
 from mipfs.data.classes import ClassWeight, Weighted
 from mipfs.data.instance import Instance, nearest
-from mipfs.data.ranges import check_C, check_M, penalties
+from mipfs.data.ranges import check_M, exponent_of, penalties
+from mipfs.data.unit import times
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import LOSSES, get_loss, loss_of
@@ -46,8 +47,18 @@ if TYPE_CHECKING:
     from mipfs.measures import Measure
 
 
-def reported(value: float, margin: str) -> float:
-    """A value of the unit margin as it is reported: −1/(4v) for the ρ-form."""
+SMALLEST_REPORTED = 2.0**-1022
+"""A value that is smaller in the user's unit is reported as 0: there only some of its digits are left."""
+
+
+def reported(value: float, margin: str, exponent: int = 0) -> float:
+    """A value of the unit margin as it is reported: −1/(4v) for the ρ-form, of data in the unit 2^exponent 4^−exponent v.
+
+    No ρ-form is one of data in another unit than the user's.
+    """
+    if exponent:
+        found = times(value, -2 * exponent)
+        return found if abs(found) >= SMALLEST_REPORTED else 0.0
     if margin == "unit" or math.isinf(value):
         return value
     return -0.25 / value if value > 0 else -math.inf
@@ -152,7 +163,7 @@ class Problem(Weighted):
         p = self.atoms.count
         what = "features" if self.selects_features else "atoms"
         self._take_class_weight(source)
-        check_C(self.C, self.sample_weight)
+        _ = self.exponent
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             check_M(M, p, what)
@@ -174,6 +185,7 @@ class Problem(Weighted):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
+        self._check_unit()
         if self.margin == "rho" and not self.regulariser.is_homogeneous:
             are = "that are no signs are" if self.weight_bounds else "is"
             raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
@@ -182,6 +194,45 @@ class Problem(Weighted):
             _ = self.measured
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
+
+    def _check_unit(self) -> None:
+        """Refuse what is not the same problem when all columns are divided by one number, where they must be."""
+        is_kept = self.margin == "unit" and (self.regulariser.is_ridge or bool(self.weight_bounds))
+        if self.exponent and not is_kept:
+            what = "margin = 'rho'" if self.margin != "unit" else f"the regulariser {self.regulariser.name!r}"
+            raise UsageError(
+                f"{what} cannot be had of columns of {self.data.largest:g}, whose squares leave floating point; scale "
+                "the data ('standard' or 'unit'), or divide all columns by one number"
+            )
+
+    @cached_property
+    def exponent(self) -> int:
+        """e where drivers compute with columns in the unit 2^e (`in_unit`); 0 unless a square leaves 2^±500."""
+        return exponent_of(self.C, self.sample_weight, self.data)
+
+    @cached_property
+    def in_unit(self) -> Problem:
+        """The problem as it is computed: its columns in the unit 2^exponent, C and penalties with them; mostly itself.
+
+        Its values are 4^exponent times those of this one, its weights 2^exponent times; `reported` undoes that.
+        """
+        e = self.exponent
+        if not e:
+            return self
+        data = self.data.in_unit(e)
+        lam = self.lam
+        if isinstance(lam, Mapping):
+            own: Any = {name: times(float(one), 2 * e) for name, one in lam.items()}
+        else:
+            own = np.ldexp(np.asarray(lam, dtype=float), 2 * e).tolist()
+        return dataclasses.replace(
+            self,
+            data=data,
+            atoms=self.atoms.on(data),
+            C=times(self.C, 2 * e),
+            lam=own,
+            intercept_scaling=times(float(self.intercept_scaling), -e),
+        )
 
     def __repr__(self) -> str:
         known = {"M": self.M, "C": self.C, "loss": self.loss, "measure": self.measure}
@@ -370,7 +421,7 @@ class Problem(Weighted):
             return np.broadcast_to(0.0, (self.atoms.count,))  # costs no memory
         by_name = [(self.atoms_of(list(self.lam)), self.lam)] if isinstance(self.lam, Mapping) else []
         by_name += [(self.data.columns_of(list(own)), own)] if own else []
-        return penalties(self.lam, self.atoms.names, by_name)
+        return penalties(self.lam, self.atoms.names, by_name, self.exponent)
 
     @cached_property
     def has_penalty(self) -> bool:
@@ -394,11 +445,13 @@ class Problem(Weighted):
         return self.C * self.sample_weight
 
     def reported(self, value: float) -> float:
-        """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form."""
-        return reported(value, self.margin)
+        """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form, and in the user's unit."""
+        return reported(value, self.margin, self.data.exponent)
 
     def unit_margin(self, value: float) -> float:
         """The value of the unit margin that is reported as `value`: the inverse of `reported`."""
+        if self.data.exponent:
+            return times(value, 2 * self.data.exponent)
         if self.margin == "unit" or math.isinf(value):
             return value
         return -0.25 / value if value < 0 else math.inf
@@ -413,15 +466,21 @@ class Problem(Weighted):
             several of them use has the sum of its weights, which is split among them as costs least
         b : float, intercept on the scaled data
         """
-        chosen = np.asarray(selected, dtype=np.int64)
-        ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
-        return self.value_at(chosen, ids, Weights.of(weights, float(b)))[0]
+        return self._evaluated(selected, w, b)[0]
 
     def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective rounded up: no less than the exact one at these very numbers; `evaluate` has the parameters."""
+        return sum(self._evaluated(selected, w, b))
+
+    def _evaluated(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> tuple[float, float]:
+        """The objective, and what it may be too small by."""
+        if self.exponent:
+            moved = np.ldexp(np.asarray(w, dtype=float), self.exponent)
+            value, error = self.in_unit._evaluated(selected, moved, b)
+            return times(value, -2 * self.exponent), times(error, -2 * self.exponent)
         chosen = np.asarray(selected, dtype=np.int64)
         ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
-        return sum(self.value_at(chosen, ids, Weights.of(weights, float(b))))
+        return self.value_at(chosen, ids, Weights.of(weights, float(b)))
 
     def value_at(
         self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights, sigma: Array | None = None

@@ -960,7 +960,7 @@ FIELDS = NEEDED | names_in(
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
-"""C times a weight, and numbers of rows, are from its reciprocal to this."""
+"""C times a weight, and numbers of rows, are from its reciprocal to this; C times a weight to its cube of far columns."""
 OF_MEASURES = {"measure", "beta", "k", "constant"}
 CARRIED_ELSEWHERE = {"regulariser"}
 """Parameters of problems that this checker declines."""
@@ -1003,8 +1003,7 @@ class Statement:
         self.C = number(params.get("C"), "C")
         need(self.C > 0, "C is not above 0")
         products = [float(self.C) * w for w in self._weights(params.get("class_weight"))]
-        inside = all(math.isfinite(c) and 1 / LARGEST <= c <= LARGEST for c in products)
-        need(inside, "C times a weight is too small or large")
+        need(all(math.isfinite(c) for c in products), "C times a weight is too large")
         self.c = [Fraction(c) for c in products]  # fl(C · fl(class weight · weight))
         self.asked_gap = number(params.get("gap"), "params.gap")
         need(0 <= self.asked_gap < 1, "the asked gap is not from 0 to 1")
@@ -1015,10 +1014,18 @@ class Statement:
         self.place = {name: j for j, name in enumerate(data.names)}
         self._atoms(document.get("atoms"))
         self._scaling(arrays)
+        self.far = self.made is None and self._is_far()
+        room = LARGEST**3 if self.far else LARGEST
+        need(all(1 / room <= c <= room for c in self.c), "C times a weight is too small or large")
         self._selection(params)
         self._rows()
         self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
         self.measure = Measure(self, params) if self.loss == "structural" else None
+
+    def _is_far(self):
+        """Whether the largest |value| lies from 2^(E - 1) up to 2^E with |E| > 250."""
+        tops = [max(abs(k) for _, k in entries).bit_length() - e for entries, e in self.integers if entries]
+        return bool(tops) and abs(max(tops)) > 250
 
     def _weights(self, by_class):
         """The weights of the samples, times those of their classes."""
@@ -1957,7 +1964,8 @@ class Measure:
         need(self.k <= self.n, "k is more than the samples")
         need(("constant" in params) == stated.bias, "constant, without an intercept or missing")
         self.constant = number(params.get("constant", 1.0), "constant")
-        need(Fraction(1, 10**50) <= self.constant <= 10**50, "constant is too small or large")
+        room = 10 ** (300 if stated.far else 50)
+        need(Fraction(1, room) <= self.constant <= room, "constant is too small or large")
         need(all(w == 1 for w in stated.data.weights), "a measure has no sample weights")
         need(params.get("class_weight") is None and not stated.bounds, "a measure has no class weights, and no box")
         need(stated.single or not stated.bounds, "bounds are of features")
@@ -2078,7 +2086,7 @@ class Duals:
     def decoded(self, d):
         """Integers k (n,) and q."""
         a, b, q, width, n = self.start[d], self.start[d + 1], self.q[d], self.width[d], self.n
-        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
+        need(abs(q) <= (1600 if self.stated.far else 900), "a dual vector on a grid that floating point does not reach")
         body, flags = bytes(self.bytes[a:b]), -(-n // 8)
         held = [i for i in range(n) if i // 8 < len(body) and body[i // 8] >> (7 - i % 8) & 1]
         tops = -(-len(held) // 8)
@@ -2152,7 +2160,7 @@ class Combinations:
 
     def _get(self, d):
         stated, measure, q = self.stated, self.stated.measure, self.q[d]
-        need(abs(q) <= 900, "a dual vector on a grid that floating point does not reach")
+        need(abs(q) <= (1600 if stated.far else 900), "a dual vector on a grid that floating point does not reach")
         labels, parts = (values[self.start[d] : self.start[d + 1]] for values in (self.label, self.whole))
         need(all(0 <= part <= 2**53 for part in parts), "a part of a dual vector is below 0, or too wide")
         need(sum(parts) <= stated.C * Fraction(2) ** q, "a dual vector is above C")

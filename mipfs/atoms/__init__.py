@@ -239,13 +239,16 @@ class Atoms(ABC):
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:
     """The stamp of atoms: the data with its scaling, and what says which columns and scales they are."""
     stated = [data.sha256, data.scaling, kind, None if isinstance(names, Unstored) else list(names)]
+    stated += [data.exponent] if data.exponent else []
     parts = [json.dumps(stated, ensure_ascii=False).encode(), *(np.ascontiguousarray(a).tobytes() for a in arrays)]
     return digest(parts)
 
 
 def same_data(one: Instance, other: Instance) -> bool:
     """Whether two instances hold the same values, labels and weights, on the same scale."""
-    return one is other or (one.sha256, one.scaling) == (other.sha256, other.scaling)
+    return one is other or (
+        (one.sha256, one.scaling, one.exponent) == (other.sha256, other.scaling, other.exponent)
+    )
 
 
 def check_features(old: Instance, new: Instance) -> None:

@@ -21,10 +21,11 @@ from mipfs.check.phrases import LABELLINGS
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, below, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
+from mipfs.data.unit import times
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
 RANKINGS = ("roc-auc", "average-precision")
-LEAST_CONSTANT, MOST_CONSTANT = 1e-50, 1e50
+CONSTANTS, FAR_CONSTANTS = (1e-50, 1e50), (1e-300, 1e300)
 LEAST_STRETCH, MOST_STRETCHES = 64, 256
 """Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
 
@@ -191,8 +192,9 @@ class JointStatement(Statement):
         )
         if given is not None:
             self.constant = number(given, "the value of the constant column")
-            inside = LEAST_CONSTANT <= self.constant <= MOST_CONSTANT
-            require(inside, f"the constant column {given!r} is not from {LEAST_CONSTANT:g} to {MOST_CONSTANT:g}")
+            low, high = FAR_CONSTANTS if data.exponent else CONSTANTS
+            inside = low <= times(self.constant, data.exponent) <= high
+            require(inside, f"the constant column {given!r} is not from {low:g} to {high:g}")
         self.C = float(document["params"]["C"])
         self.measure = Measure(document["params"], data.y)
 

@@ -18,6 +18,7 @@ from mipfs.check.classifier import certain, placed, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import closes, not_above
+from mipfs.data.unit import times
 
 
 def check_relaxation(document: Document, statement: Statement, bound: float) -> tuple[str, ...]:
@@ -42,6 +43,7 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
     require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
     if is_claimed:
         closes("RELAXED", max(upper, least), error, bound, number(document["params"]["gap"], "the asked gap"), "shown")
+    lower, upper = (times(end, -2 * statement.data.exponent) for end in (lower, upper))
     return (f"{'no value' if lower == -math.inf else f'{lower:.8g}'} to {upper:.8g}, {over}  (recomputed)",)
 
 

@@ -14,6 +14,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     without.py       what the leaves prove without bounds on the weights
     known.py         the names that a result may use        reading.py      how a raw table became columns
     scaling.py       the stated shift and scale of the columns, which define the problem
+    in_unit.py       columns whose squares leave floating point
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
@@ -39,6 +40,7 @@ from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
+from mipfs.check.in_unit import in_unit, in_users, in_users_words
 from mipfs.check.known import check_arrays, check_known, rules_of
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
@@ -129,7 +131,7 @@ def check(
     begin = time.perf_counter()
     found = dict[str, Any]()
     reason = refusal(lambda: _check(document, arrays, data, reading, given, found, told))
-    return Report(not reason, reason, **found, seconds=time.perf_counter() - begin)
+    return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
 def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] | None = None) -> Report:
@@ -146,13 +148,14 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
         found["unchecked"] += (BOUND,)
 
     reason = refusal(without_proof)
-    return Report(not reason, reason, **found, seconds=time.perf_counter() - begin)
+    return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
 class ReadOnData(NamedTuple):
     """What a result states, read on the data, all but the proof."""
 
     document: Document
+    arrays: Arrays
     statement: Statement
     incumbent: classifier.Classifier
     made: Monomials | None
@@ -175,6 +178,8 @@ def read_on_data(
     functions.require_data(document, data)
     check_reading(document, functions.table_of(data))
     table, scaled = functions.on_scale(document, arrays, data)
+    stated = document
+    document, arrays, scaled, found["exponent"] = in_unit(document, arrays, scaled)
     data = scaled.data
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
@@ -185,9 +190,10 @@ def read_on_data(
     statement = reading[0](document, data)
     statement.scaled = scaled
     derived.append(statement, certificate.get("derived", ()))
-    described = words.in_words(statement, reading_in_words(document, table))
+    said = in_users_words(statement, stated) if found["exponent"] else statement
+    described = words.in_words(said, reading_in_words(document, table))
     described = described if made is None else made.in_words(described)
-    found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
+    found |= {"status": status, "statement": described, "differs": words.compare(said, given)}
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
@@ -198,7 +204,7 @@ def read_on_data(
     near = document.get("near_optimal")
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)
-    return ReadOnData(document, statement, incumbent, made)
+    return ReadOnData(document, arrays, statement, incumbent, made)
 
 
 def _check(
@@ -210,7 +216,7 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    document, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
+    document, arrays, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
     data = statement.data
     certificate, status, near = document["certificate"], document["status"], document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data import checks, matrix
+from mipfs.data import checks, matrix, unit
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.bounds import settled as bounds_of
@@ -131,6 +131,7 @@ class Instance:
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     unscaled : csc_array of the user's values, where implicit zeros are centred, or None
     rules : int, the version of the rules by which the columns are scaled (`mipfs.data.rules`)
+    exponent : int, e where all columns, and `scale` with them, are in the unit 2^e (`in_unit`); 0 of data as it is read
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -163,6 +164,7 @@ class Instance:
     class_weight: ClassWeight | None = None
     unscaled: Any = None
     rules: int = RULES
+    exponent: int = 0
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -367,7 +369,8 @@ class Instance:
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
         bag = _bags(bags, n, path)
         values, center, shift, divisor = matrix.scaled(X, scale)
-        beyond = matrix.too_large(values) if training else None
+        most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
+        beyond = matrix.too_large(values, most) if training else None
         if beyond is not None:
             raise DataError(
                 f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed",
@@ -414,7 +417,48 @@ class Instance:
                 if not 0 <= number < math.inf:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
         bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
-        return replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
+        found = replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
+        if most is not None:
+            found.__dict__["largest"] = most  # as the property has it, without another pass
+        return found
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest |value| of the columns as they are stored; 0 of columns that do not lie in memory."""
+        return matrix.largest(self.X) if self.block().is_stored else 0.0
+
+    def in_unit(self, exponent: int) -> Instance:
+        """The same data with columns in the unit 2^exponent, and penalties as these go with it (`mipfs.data.unit`).
+
+        A weight on the user's scale is still one on this data's over `scale`, and bounds on it are on the user's.
+
+        Raises
+        ------
+        DataError
+            A column with values so much smaller than the largest one that floating point does not hold both.
+        """
+        lost = unit.inexact(self.X, -exponent)
+        if lost is not None:
+            far = self.feature_names[unit.column_of_largest(self.X)]
+            raise DataError(
+                f"feature {self.feature_names[lost]!r} has values too small beside those of {far!r}, of {self.largest:g}",
+                "leave one of them out, or scale the data: 'standard' or 'unit'",
+                path=self.source or None,
+            )
+        scale = np.ldexp(self.scale, exponent)
+        if self.constant:  # in its own unit: its weight is that of an intercept, not of a value of the user's
+            scale[-1] = 1.0
+        return replace(
+            self,
+            X=unit.moved(self.X, -exponent),
+            center=np.ldexp(self.center, -exponent),
+            scale=scale,
+            penalty={name: unit.times(one, 2 * exponent) for name, one in self.penalty.items()},
+            constant=unit.times(self.constant, -exponent),
+            values_sha256=self.values_sha256 or matrix.digest(self.X),
+            bare_sha256=self.bare_sha256,
+            exponent=exponent,
+        )
 
     def class_weights(self, given: Any) -> tuple[float, float] | None:
         """The weights of the classes -1 and +1 that `given`, by label or "balanced", says; None where it says none."""

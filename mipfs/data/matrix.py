@@ -284,20 +284,31 @@ def _check_finite(X: Any, path: str | None) -> None:
         raise DataError(f"row {i + 1}, column {j + 1} is {value}", "every value must be a finite number", path=path)
 
 
-def too_large(X: Any) -> int | None:
-    """The first column with a value beyond ±`LARGEST`, too large for sums of products; None without one."""
+def largest(X: Any) -> float:
+    """The largest |value| of a matrix in memory, in one pass."""
+    if sparse.issparse(X):
+        return max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0)))
+    blocks = (X[:, part] for part in _blocks(X))
+    return max(max(float(block.max()), -float(block.min())) for block in blocks)
+
+
+def too_large(X: Any, most: float | None = None) -> int | None:
+    """The first column with a value beyond ±`LARGEST`, too large for sums of products; None without one.
+
+    `most` is `largest` of it where that is known.
+    """
     if isinstance(X, Elsewhere):
         return X.too_large()
+    if (largest(X) if most is None else most) <= LARGEST:
+        return None
     if sparse.issparse(X):
-        if max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0))) <= LARGEST:
-            return None
         first = np.flatnonzero(np.abs(X.data) > LARGEST)[0]
         return int(np.searchsorted(X.indptr, first, "right")) - 1
-    for part in _blocks(X):
-        block = X[:, part]
-        if max(float(block.max()), -float(block.min())) > LARGEST:
-            return int(part.start + np.flatnonzero(np.abs(block).max(axis=0) > LARGEST)[0])
-    return None
+    return next(
+        int(part.start + far.argmax())
+        for part in _blocks(X)
+        if (far := np.abs(X[:, part]).max(axis=0) > LARGEST).any()
+    )
 
 
 def too_small(X: Any, kind: str, shift: Array, scale: Array) -> int | None:

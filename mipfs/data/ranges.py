@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data import unit
 from mipfs.data.checks import as_float, as_numbers
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
@@ -16,6 +18,8 @@ from mipfs.plumbing.declared import checked, shown
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
+LARGEST_SUM = 1e300
+"""Σ C_i at most in the user's own unit, whatever the columns are: no objective is larger."""
 
 
 def check_M(M: Any, p: int, what: str) -> None:
@@ -26,10 +30,16 @@ def check_M(M: Any, p: int, what: str) -> None:
         raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
 
 
-def check_C(given: Any, weights: Array) -> None:
-    """Refuse a C that is no positive number, or that with the sample weights (n,) is beyond the range."""
+def positive(given: Any) -> Any:
+    """C, which is a positive number."""
     if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not 0 < given < math.inf:
         raise UsageError(f"C = {shown(given)} must be a positive number")
+    return given
+
+
+def check_C(given: Any, weights: Array) -> None:
+    """Refuse a C that is no positive number, or that with the sample weights (n,) is beyond the range."""
+    positive(given)
     with np.errstate(over="ignore"):
         C = as_float(given, "C")
         low, high = C * float(weights.min()), float((C * weights).sum())
@@ -41,10 +51,41 @@ def check_C(given: Any, weights: Array) -> None:
         )
 
 
+def exponent_of(given: Any, weights: Array, data: Any) -> int:
+    """The exponent e of the unit 2^e that the columns of an `Instance` are computed with at a C (`mipfs.data.unit`).
+
+    Raises
+    ------
+    UsageError
+        C, with the sample weights (n,), is beyond the range, or so are C and the columns together, by name.
+    """
+    largest = data.largest
+    if unit.is_ordinary(largest):
+        check_C(given, weights)
+        return 0
+    C = Fraction(as_float(positive(given), "C"))
+    total = C * sum(map(Fraction, weights.tolist()))
+    found = unit.exponent_of(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
+    if found is None or total > LARGEST_SUM:
+        name = data.feature_names[unit.column_of_largest(data.X)]
+        least, most = (unit.rounded(Fraction(end) / Fraction(largest) ** 2) for end in (LEAST_C, LARGEST_C))
+        raise UsageError(
+            f"feature {name!r} has values up to {largest:g}, beyond what floating point squares with C = {float(C):g}: what "
+            f"counts is C times their square, so that C is to lie between about {least} and {most}; scale the data "
+            "('standard' or 'unit'), or divide all columns by one number"
+        )
+    return found
+
+
 def penalties(
-    lam: Any, names: Sequence[str], by_name: Sequence[tuple[npt.NDArray[np.int64], Mapping[str, float]]]
+    lam: Any,
+    names: Sequence[str],
+    by_name: Sequence[tuple[npt.NDArray[np.int64], Mapping[str, float]]],
+    exponent: int = 0,
 ) -> Array:
     """The penalties of p atoms: `lam` for all or for each, unless it is by name, plus those by name at positions.
+
+    They are to be in the range in the unit 2^exponent of the columns (`mipfs.data.unit`).
 
     Raises
     ------
@@ -59,18 +100,20 @@ def penalties(
         c += values
     for ids, given in by_name:
         c[ids] += [checked(f"lambda of {name!r}", value, float) for name, value in given.items()]
-    check_penalties(c, names)
+    check_penalties(c, names, exponent)
     return c
 
 
-def check_penalties(c: Array, names: Sequence[str]) -> None:
+def check_penalties(c: Array, names: Sequence[str], exponent: int = 0) -> None:
     """Refuse penalties (p,) that are negative, not finite, or beyond the range, by the name of an atom."""
     if not np.all(np.isfinite(c)) or np.any(c < 0):
         worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
         raise UsageError(f"lambda of {names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0")
-    beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
+    moved = np.ldexp(c, 2 * exponent)
+    beyond = np.flatnonzero((moved > LARGEST_C) | ((c > 0) & (moved < LEAST_C)))
     if beyond.size:
+        low, high = (unit.times(end, -2 * exponent) for end in (LEAST_C, LARGEST_C))
         raise UsageError(
             f"lambda of {names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
-            f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
+            f"penalties must be 0 or from {low:g} to {high:g}"
         )

@@ -214,7 +214,7 @@ def _opened(
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
     compiled = model if isinstance(model, Problem) else _compile(model)
-    problem = widened(compiled)
+    problem = widened(compiled.in_unit)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
     if "declare" in options and callable(options["declare"]):

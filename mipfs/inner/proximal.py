@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
+from mipfs.errors import NumericalError
 from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
@@ -96,6 +97,8 @@ class Proximal:
         weights = self._x[:-1]
         mu = self._shares(np.sqrt(_sums(np.square(weights), self._pointer)))
         w = self._scale * weights
+        if not np.all(np.isfinite(self._x)):
+            raise NumericalError("a restricted problem leaves floating point: C times the squares is too large")
         b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
         if self._alike is not None:
             exact = feasible(problem, self._alike.spread(exact, problem.c_i), in_place=True)

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.unit import times
 from mipfs.errors import UsageError
 from mipfs.measures import MEASURES
 from mipfs.plumbing.declared import checked, shown
+
+CONSTANTS = 1e-50, 1e50
+"""Sizes of the constant column, in the unit of the others (`mipfs.data.unit`): its square is squared again."""
 
 
 def check_asked(problem: Any) -> None:
@@ -28,3 +32,9 @@ def check_asked(problem: Any) -> None:
         raise UsageError(f"the structural loss needs a measure: one of {', '.join(MEASURES)}")
     if not 0.0 < checked("intercept_scaling", problem.intercept_scaling, float) < math.inf:
         raise UsageError(f"intercept_scaling = {shown(problem.intercept_scaling)} must be a number > 0")
+    low, high = (times(end, problem.exponent) for end in CONSTANTS)
+    if problem.bias and not low <= problem.intercept_scaling <= high:
+        raise UsageError(
+            f"intercept_scaling = {problem.intercept_scaling:g} must be a number from {low:g} to {high:g}, beside columns "
+            f"of {problem.data.largest:g}; without an intercept (bias=False) there is none"
+        )

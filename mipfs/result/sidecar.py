@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.data.unit import in_unit
 from mipfs.plumbing.arrays import terms_of
 from mipfs.proof import pair
 from mipfs.readers.arrays import write_arrays
@@ -52,6 +53,7 @@ class Claim:
         bound can be claimed (`mipfs.result.fitted`).
     derived : rows that multipliers are about beside the user's, with their derivations (`mipfs.selection.derived`)
     scaling : arrays, shift and scale of every column, as the sidecar has them (`hexadecimal`)
+    exponent : int, of the unit of the columns that the proof is about; what is stated is in the user's
     """
 
     source: Proof | Combined
@@ -61,6 +63,7 @@ class Claim:
     less: Callable[[float], float] | None = None
     derived: Sequence[Mapping[str, Any]] = ()
     scaling: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    exponent: int = 0
 
     @cached_property
     def proof(self) -> Proof:
@@ -74,7 +77,7 @@ class Claim:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What stands in the sidecar."""
-        return self.proof.arrays() | dict(self.scaling)
+        return in_unit(self.proof.arrays(), -self.exponent) | dict(self.scaling)
 
     def packed(self) -> bytes:
         """The contents of the sidecar."""
@@ -130,7 +133,7 @@ def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
     p = data.n_features - (data.constant != 0.0)
     if data.scaling == "none" or p > MOST_SCALED:
         return {}
-    stated = {"shift": data.shift[:p], "scale": data.scale[:p]}
+    stated = {"shift": data.shift[:p], "scale": np.ldexp(data.scale[:p], -data.exponent)}
     return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 

@@ -26,17 +26,20 @@ class Claimed:
         The sums of the drivers and of the checker differ by less, for both take off the errors of g and of every ω_j.
     absolute : float, what is assumed of logarithms, and what underflows
     margin : {"unit", "rho"}
+    exponent : int, of the unit of the data
     """
 
     relative: float
     absolute: float
     margin: str
+    exponent: int = 0
 
     @classmethod
     def of(cls, problem: Problem, relative: float) -> Claimed:
         """The claims of a problem's bounds."""
         assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
-        return cls(relative, assumed + UNDERFLOW * max(1.0, float(problem.c_i.max())), problem.margin)
+        absolute = assumed + UNDERFLOW * max(1.0, float(problem.c_i.max()))
+        return cls(relative, absolute, problem.margin, problem.data.exponent)
 
     def unit(self, bound: float) -> float:
         """The claim in the unit margin."""
@@ -46,7 +49,7 @@ class Claimed:
         return max(0.0, less) if bound >= 0.0 else less
 
     def __call__(self, bound: float) -> float:
-        return reported(self.unit(bound), self.margin)
+        return reported(self.unit(bound), self.margin, self.exponent)
 
     def proof_of(self, value: float) -> float:
         """A bound from which on at least `value` (unit margin) is claimed."""

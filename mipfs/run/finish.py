@@ -24,6 +24,7 @@ from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.listed import values_by_name
 from mipfs.run.narrowed import narrowed
 from mipfs.run.near_optimal import near_optimal
+from mipfs.run.restored import restored
 from mipfs.run.run import Run, parameters
 from mipfs.run.stored import stored as stored_classifier
 
@@ -78,7 +79,7 @@ def result_of(run: Run, driver: str) -> Result:
         declare=run.outcome.declare,
         **described,
     )
-    return narrowed(found, run.problem)
+    return narrowed(restored(found, run.problem), run.problem)
 
 
 def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]) -> dict[str, Any]:
@@ -118,9 +119,7 @@ def claim_of(run: Run) -> Claim | None:
     if run.infeasible:
         empty = proof or emptiness(problem)
         if empty is not None:
-            return Claim(
-                empty, outcome.proof_kind, None, gap, None, problem.selection.stated_derived(), scaling(problem)
-            )
+            return Claim(empty, outcome.proof_kind, None, gap, None, derived, scaling(problem), problem.data.exponent)
     if not problem.atoms.is_checkable:
         return None
     if not problem.atoms.is_held:
@@ -133,7 +132,10 @@ def claim_of(run: Run) -> Claim | None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     if outcome.proof is not None and run.bound_source == "dual":
         run.bound = bound
-    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, derived, scaling(problem))
+    claimed = run.claimed(bound)
+    return Claim(
+        proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent
+    )
 
 
 def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:

@@ -5,12 +5,14 @@ An ordinary repair (clip, rescale) leaves y'α = 2e-16, which with a free bias p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import NumericalError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.projection import project
 
@@ -21,6 +23,8 @@ SAMPLES_PER_SLICE = 1 << 20
 BITS = 50
 """Bits of the largest entry of α, however far it lies below the top of its box: what rounding costs is below what a
 certificate claims less than the run; fewer where n entries of that size would overflow an integer of 64 bits."""
+MOST_Q = 900
+"""Grids 2^−q with |q| up to this are those of certificates."""
 
 
 def finest(n: int) -> int:
@@ -75,12 +79,21 @@ def reduced(k: Integers, surplus: int) -> Integers:
 
 
 def _to_grid(alpha: Array, top: Array, whole: npt.NDArray[Any], y: Array | None = None) -> int:
-    """Write k of α ≈ k·2^−q to `whole` (n,), integers or floats, with y also y'k = 0; returns q."""
+    """Write k of α ≈ k·2^−q to `whole` (n,), integers or floats, with y also y'k = 0; returns q.
+
+    Raises
+    ------
+    NumericalError
+        α is not finite, or lies on no grid that a certificate can have.
+    """
     from mipfs.kernels import earned
     from mipfs.kernels.structures import given
 
     ends = given(top if np.isfinite(top[0]) else top[:0])
-    q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), whole))
+    is_finite = math.isfinite(float(alpha.sum()))  # of numbers of 0 and more
+    q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), whole)) if is_finite else MOST_Q + 1
+    if abs(q) > MOST_Q:
+        raise NumericalError("a dual vector leaves floating point: C times the squares of the columns is too large")
     if y is not None:
         earned.balance(whole, ends, q, given(y))
     return q

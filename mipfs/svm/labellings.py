@@ -17,6 +17,7 @@ from mipfs.data.instance import Instance
 from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
+from mipfs.errors import NumericalError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.dyadic import BITS, reduced
 
@@ -195,8 +196,15 @@ def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
     -------
     whole : (K,) int64, α ≈ whole·2^−q
     q : int
+
+    Raises
+    ------
+    NumericalError
+        α is not finite.
     """
     total = float(np.maximum(alpha, 0.0).sum())
+    if not math.isfinite(total):
+        raise NumericalError("a dual vector leaves floating point: C times the squares of the columns is too large")
     top = min(C, total) if total > 0.0 else C
     q = min(BITS, 61 - largest.bit_length()) - math.frexp(top)[1]
     q = min(q, FINEST - max(0, math.frexp(C)[1]))  # C·2^q is a number

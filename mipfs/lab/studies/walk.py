@@ -321,8 +321,8 @@ class Walk:
 
     def step(self, steps: Steps, k: int, before: Solved | None, about: str) -> Solved | None:
         """Solve a step with what another one left; None where an interrupt left nothing of it."""
-        place, problem = steps.places[k], widened(steps.problems[k])
-        pool = CutPool(widened(steps.problems[0])) if before is None else before.pool
+        place, problem = steps.places[k], widened(steps.problems[k].in_unit)
+        pool = CutPool(widened(steps.problems[0].in_unit)) if before is None else before.pool
         best = () if before is None else before.best
         kept = None if self.store is None else self.store.find(problem)
         if kept is None:
