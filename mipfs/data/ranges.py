@@ -65,8 +65,8 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
         return 0
     C = Fraction(as_float(positive(given), "C"))
     total = C * sum(map(Fraction, weights.tolist()))
-    found = unit.exponent_of(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
-    if found is None or total > LARGEST_SUM:
+    found = unit.exponents(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
+    if not found or total > LARGEST_SUM:
         name = data.feature_names[unit.column_of_largest(data.X)]
         least, most = (unit.rounded(Fraction(end) / Fraction(largest) ** 2) for end in (LEAST_C, LARGEST_C))
         raise UsageError(
@@ -74,7 +74,7 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
             f"counts is C times their square, so that C is to lie between about {least} and {most}; scale the data "
             "('standard' or 'unit'), or divide all columns by one number"
         )
-    return found
+    return found[0]
 
 
 def penalties(
