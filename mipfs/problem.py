@@ -25,7 +25,7 @@ from mipfs.data.checks import anywhere
 from mipfs.data.classes import ClassWeight, Weighted
 from mipfs.data.instance import Instance, nearest
 from mipfs.data.ranges import check_M, exponent_of, penalties
-from mipfs.data.unit import times
+from mipfs.data.unit import column_of_largest, times
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import LOSSES, get_loss, loss_of
@@ -185,7 +185,10 @@ class Problem(Weighted):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
-        self._check_unit()
+        if self.margin != "unit":
+            self.require_near("margin = 'rho'")
+        if not (self.regulariser.is_ridge or self.weight_bounds):
+            self.require_near(f"the regulariser {self.regulariser.name!r}")
         if self.margin == "rho" and not self.regulariser.is_homogeneous:
             are = "that are no signs are" if self.weight_bounds else "is"
             raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
@@ -195,14 +198,13 @@ class Problem(Weighted):
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
-    def _check_unit(self) -> None:
-        """Refuse what is not the same problem when all columns are divided by one number, where they must be."""
-        is_kept = self.margin == "unit" and (self.regulariser.is_ridge or bool(self.weight_bounds))
-        if self.exponent and not is_kept:
-            what = "margin = 'rho'" if self.margin != "unit" else f"the regulariser {self.regulariser.name!r}"
+    def require_near(self, what: str) -> None:
+        """Refuse what cannot be had of columns whose squares leave floating point."""
+        if self.exponent:
+            name = self.data.feature_names[column_of_largest(self.data.X)]
             raise UsageError(
-                f"{what} cannot be had of columns of {self.data.largest:g}, whose squares leave floating point; scale "
-                "the data ('standard' or 'unit'), or divide all columns by one number"
+                f"{what} cannot be had of columns of {self.data.largest:g}, as {name!r} is, whose squares leave floating "
+                "point; scale the data ('standard' or 'unit'), or divide all columns by one number"
             )
 
     @cached_property

@@ -15,7 +15,7 @@ from mipfs.atoms.monomials import POWERS, TIMES, MonomialNames, Monomials
 from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.triple_search import TripleSearch
 from mipfs.data.instance import Instance
-from mipfs.data.matrix import LARGEST
+from mipfs.data.unit import EDGE, column_of_largest
 from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
@@ -88,9 +88,10 @@ class Pairs(Implicit):
         X = self.base.X
         values = X.data if self.base.is_sparse else X
         most = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)), 1.0)
-        if self.monomials.factor([1] * self.degree) * most**self.degree > LARGEST:
+        if self.monomials.factor([1] * self.degree) * most**self.degree >= 2.0**EDGE:
             raise UsageError(
-                f"values up to {most:g} make monomials beyond {LARGEST:g}; scale the data: 'standard' or 'unit'"
+                f"values up to {most:g}, those of {self.base.feature_names[column_of_largest(X)]!r}, make monomials "
+                f"beyond {2.0**EDGE:g}, which floating point does not square; scale the data: 'standard' or 'unit'"
             )
 
     def made(self, ids: Integers) -> Array:

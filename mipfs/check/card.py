@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
+from mipfs.check.in_unit import in_unit
 from mipfs.check.points import MOST_BINS, Line, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
+from mipfs.check.scaling import OnScale
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, check_unproven
 from mipfs.data.instance import Instance
+from mipfs.data.unit import times
 
 FIRST = {
     "schema",
@@ -130,12 +133,15 @@ def _check(
     threshold = -intercept / scale
     require(math.isfinite(threshold), "no total parts the classes: intercept/scale is beyond floating point")
     lines = lines_of(document, version, data)
-    statement = Statement({**result, "certificate": {}}, data)
+    there = in_unit({**result, "certificate": {}}, {}, OnScale(data))
+    statement = Statement(there.document, there.scaled.data)
     if not statement.bias:
         _check_intercept(lines, scale, intercept)
     objective, error = certain(*_objective(statement, lines, scale, intercept), "the card")
     claimed = number(document["objective"], "the objective of the card")
-    meets = abs(objective - claimed) <= NEAR * abs(objective) + error
+    asked = times(claimed, 2 * there.exponent)
+    meets = abs(objective - asked) <= NEAR * abs(objective) + error
+    objective = times(objective, -2 * there.exponent)
     require(meets, f"the objective of the card is {objective!r}, not {claimed!r}")
     found |= {"objective": objective, "threshold": threshold} | _search(document, claimed)
     _check_totals(document, data, lines, threshold, version, found)
@@ -206,8 +212,9 @@ def _check_intercept(lines: list[Line], scale: float, intercept: float) -> None:
 
 
 def _objective(statement: Statement, lines: list[Line], scale: float, intercept: float) -> tuple[float, float]:
-    """½ Σ (s a λ)² + Σ c ℓ at the exact sums of the card, and its rounding error."""
-    regular = 0.5 * math.fsum((line.size * scale * line.points) ** 2 for line in lines)
+    """½ Σ (s a λ)² + Σ c ℓ at the exact sums of the card, in the unit of the statement, and its rounding error."""
+    e = statement.data.exponent
+    regular = 0.5 * math.fsum(times(line.size * scale * line.points, e) ** 2 for line in lines)
     n, target = statement.data.n_samples, statement.target(1.0)
     found, sizes = np.zeros(n), np.zeros(n)
     for line in lines:

@@ -41,7 +41,8 @@ def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
     made = (document.get("atoms") or {}).get("made")
     if made is not None or unit.is_ordinary(data.largest):
         return InUnit(document, arrays, scaled, 0)
-    e = _exponent(document["params"], data)
+    few = _exponents(document["params"], data)
+    e = next((one for one in few if unit.inexact(data.X, -one) is None), few[-1])
     if not e:
         return InUnit(document, arrays, scaled, 0)
     try:
@@ -52,16 +53,15 @@ def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
     return InUnit(_document(document, e), unit.in_unit(arrays, e), OnScale(moved, **off), e)
 
 
-def _exponent(params: Mapping[str, Any], data: Instance) -> int:
+def _exponents(params: Mapping[str, Any], data: Instance) -> tuple[int, ...]:
     C, classes = number(params["C"], "C"), params.get("class_weight")
     of_class = [number(one, "a class weight") for one in classes.values()] if isinstance(classes, Mapping) else [1.0]
     require(C > 0 and min(of_class) > 0, "C or a class weight is not positive")
     weights = data.sample_weight
     least, most = (Fraction(C) * Fraction(one) for one in (min(of_class), max(of_class)))
     least, most = least * Fraction(float(weights.min())), most * Fraction(float(weights.max())) * data.n_samples
-    found = unit.exponent_of(data.largest, least, most, (SMALLEST_C, LARGEST_C * data.n_samples))
-    require(found is not None, f"C = {C:g} and columns of {data.largest:g} are beyond what doubles prove anything of")
-    assert found is not None
+    found = unit.exponents(data.largest, least, most, (SMALLEST_C, LARGEST_C * data.n_samples))
+    require(found, f"C = {C:g} and columns of {data.largest:g} are beyond what doubles prove anything of")
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data import matrix
+from mipfs.data import matrix, unit
 from mipfs.data.rules import FIRST_RULES, RULES
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
@@ -357,13 +357,14 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         return np.concatenate(found)
 
     def too_large(self) -> int | None:
-        """The first column with a value that may be beyond `matrix.LARGEST`; None without one."""
-        if self.scaling == "none" and self.largest <= matrix.LARGEST:
+        """The first column with a value that may be beyond 2^EDGE; None without one. Files are in no other unit."""
+        most = 2.0**unit.EDGE
+        if self.scaling == "none" and self.largest < most:
             return None
         for part in self.parts:
             scale = self.divisor(part)
             size = np.sqrt(part.statistics.squares) / (1.0 if scale is None else scale)
-            far = size > matrix.LARGEST
+            far = size >= most
             if (self.is_sparse or self.scaling == "none") and far.any():
                 return int(part.start + far.argmax())
         return None

@@ -373,7 +373,8 @@ class Instance:
         beyond = matrix.too_large(values, most) if training else None
         if beyond is not None:
             raise DataError(
-                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed",
+                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST if most else 2.0**unit.EDGE:g}, too large "
+                "to be squared and summed",
                 "divide the column, or scale it: 'standard' or 'unit'",
                 path=path,
             )

@@ -65,16 +65,16 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
         return 0
     C = Fraction(as_float(positive(given), "C"))
     total = C * sum(map(Fraction, weights.tolist()))
-    found = unit.exponent_of(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
-    if found is None or total > LARGEST_SUM:
+    found = unit.exponents(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
+    if not found or total > LARGEST_SUM:
         name = data.feature_names[unit.column_of_largest(data.X)]
-        least, most = (unit.rounded(Fraction(end) / Fraction(largest) ** 2) for end in (LEAST_C, LARGEST_C))
+        most = unit.rounded(Fraction(LARGEST_C) * 4**unit.EDGE / Fraction(largest) ** 2)
         raise UsageError(
-            f"feature {name!r} has values up to {largest:g}, beyond what floating point squares with C = {float(C):g}: what "
-            f"counts is C times their square, so that C is to lie between about {least} and {most}; scale the data "
-            "('standard' or 'unit'), or divide all columns by one number"
+            f"feature {name!r} has values up to {largest:g}, whose squares leave floating point, and C = {float(C):g} with "
+            f"them: what counts is C times the square, so that ΣC_i may be {most} at most, and {LARGEST_SUM:g}; scale the "
+            "data ('standard' or 'unit'), or divide all columns by one number"
         )
-    return found
+    return found[0]
 
 
 def penalties(

@@ -26,21 +26,28 @@ def is_ordinary(largest: float) -> bool:
     return largest == 0.0 or abs(math.frexp(largest)[1]) <= EDGE
 
 
-def exponent_of(largest: float, least: Fraction, total: Fraction, ends: tuple[float, float]) -> int | None:
-    """The exponent e of the unit 2^e of columns; None where no unit has all within its range.
+def exponents(largest: float, least: Fraction, total: Fraction, ends: tuple[float, float]) -> tuple[int, ...]:
+    """The exponents e of units 2^e in which columns can be computed with, the best first; none where there is none.
 
     Parameters
     ----------
     largest : float, the largest |value| of all columns
     least, total : the least c_i and Σ c_i, exactly, for they may be beyond floating point
     ends : the least c_i and the largest Σ c_i that can be computed with
+
+    Returns
+    -------
+    tuple of int: that with the largest value in [½, 1), and that nearest to 0, which rounds the fewest small values,
+        both as near as C allows
     """
     if is_ordinary(largest):
-        return 0
+        return (0,)
     top = math.frexp(largest)[1]
     low, high = _quarters_up(Fraction(ends[0]) / least), -_quarters_up(total / Fraction(ends[1]))
-    found = min(max(top, low), high)
-    return found if found >= low and top - found <= EDGE else None
+    low = max(low, top - EDGE)
+    if low > high:
+        return ()
+    return tuple(dict.fromkeys(min(max(wanted, low), high) for wanted in (top, 0)))
 
 
 def _quarters_up(ratio: Fraction) -> int:

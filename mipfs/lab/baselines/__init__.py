@@ -13,6 +13,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mipfs.data.instance import Instance
+from mipfs.data.unit import column_of_largest, is_ordinary
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
@@ -91,6 +92,12 @@ def get_baseline(name: str) -> Baseline:
         given = arguments_of(Baseline.__call__, {"data": data, "C": C, **options})
         given["seed"] = given.get("seed", 0) % SEEDS
         _check_bounds(data, name)
+        if not is_ordinary(data.largest):
+            far = data.feature_names[column_of_largest(data.X)]
+            raise UsageError(
+                f"the baseline {name} takes no columns of {data.largest:g}, as {far!r} is; scale the data ('standard' or "
+                "'unit')"
+            )
         return fit(M=M, **given)
 
     return checks

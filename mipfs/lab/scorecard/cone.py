@@ -12,7 +12,8 @@ is on the dyadic grid, p is moved until that holds of sums that are rounded up, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.solvers import cones
 
 Whole = npt.NDArray[np.int64]
+Ends = Whole | Array
 
 NEWTON_STEPS = 60
 """Of a smooth loss; a handful suffice."""
@@ -33,6 +35,8 @@ NEWTON_GAIN = 1e-13
 """Relative decrease below which Newton's method ends."""
 ALIKE = 40
 """Binary digits of the largest total that tell totals apart where a scale is found for points."""
+ORDINARY = 14
+"""Numbers up to 2^±ORDINARY are given to the solver as they are, which it does not equilibrate beyond."""
 HALVINGS = 30
 """Of a Newton step."""
 
@@ -117,7 +121,7 @@ class Proof:
         return max(0.0, float(bound) * (1.0 - self.shrink)) if np.isfinite(bound) else 0.0
 
 
-def is_free(low: Whole, high: Whole) -> bool:
+def is_free(low: Ends, high: Ends) -> bool:
     """Whether 0 is in the box: then the cone has no more than signs."""
     return bool(np.all((low <= 0) & (high >= 0)))
 
@@ -169,12 +173,28 @@ def solved(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array
     NumericalError
         The solver gave up.
     """
-    if ground.loss.name in ("hinge", "squared-hinge"):
-        return _by_slacks(ground, low, high)
-    return _by_newton(ground, low, high)
+    method = _by_slacks if ground.loss.name in ("hinge", "squared-hinge") else _by_newton
+    z, unit = _units(ground)
+    if max(abs(math.frexp(one)[1]) for one in (*z.tolist(), unit)) <= ORDINARY:
+        return method(ground, low, high)
+    # Over z_j w_j, of the objective divided by the unit: powers of two, so that it is the same program.
+    near = replace(ground, Z=ground.Z / z, d=ground.d / z / math.sqrt(unit), c=ground.c / unit)
+    share = z / z.max()
+    w, b, alpha = method(near, low * share, high * share)
+    return w / z, b, alpha * unit
 
 
-def _box_rows(low: Whole, high: Whole) -> tuple[Any, int]:
+def _units(ground: Ground) -> tuple[Array, float]:
+    """Sizes z (k,) of the columns and a unit of the objective, powers of two (four) with which all numbers are near 1.
+
+    Columns are at most about 1 and the terms of the weights no larger than the c_i, and the largest term is about 1.
+    """
+    own = np.maximum(np.abs(ground.Z).max(axis=0), ground.d / math.sqrt(float(ground.c.max())))
+    z = np.ldexp(1.0, np.frexp(own)[1])
+    return z, 4.0 ** math.frexp(float((ground.d / z).max()))[1]
+
+
+def _box_rows(low: Ends, high: Ends) -> tuple[Any, int]:
     """Rows R with R(w, a) = 0, as many as is said, and R(w, a) ≤ 0 below them, (m, k + 1)."""
     k, free = low.size, is_free(low, high)
     one = sparse.eye_array(k, format="csr")
@@ -187,7 +207,7 @@ def _box_rows(low: Whole, high: Whole) -> tuple[Any, int]:
     return rows, int(same.sum())
 
 
-def _by_slacks(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array]:
+def _by_slacks(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Array]:
     """The hinge losses as a quadratic program in (w, a, b, ξ)."""
     n, k = ground.Z.shape
     box, equal = _box_rows(low, high)
@@ -207,7 +227,7 @@ def _by_slacks(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, A
         sparse.csc_matrix(sparse.diags_array(diagonal)), costs, rows, right, _cones(equal, rows.shape[0])
     )
     if answer is None:
-        raise NumericalError("the relaxation of a node could not be solved; try --scale standard when you solve")
+        raise NumericalError("the relaxation of a node could not be solved; solve with a smaller C, or with --scale standard")
     x, z = answer
     return x[:k], float(x[k + 1]) if ground.bias else 0.0, z[m : m + n]
 
@@ -224,7 +244,7 @@ def _slopes(ground: Ground, margins: Array) -> tuple[Array, Array]:
     return ground.loss.derivatives(margins, ground.c)
 
 
-def _by_newton(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array]:
+def _by_newton(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Array]:
     """A smooth loss: quadratic models, each minimised on the cone."""
     k = ground.d.size
     box, equal = _box_rows(low, high)

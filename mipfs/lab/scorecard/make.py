@@ -64,6 +64,8 @@ def scorecard(
         raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
     if bins > MOST_BINS:
         raise UsageError(f"bins = {bins} is no card to add up by hand; give {MOST_BINS} at most")
+    if bins:  # thresholds are 0 and 1, in no unit of the columns
+        problem.require_near("a card of thresholds")
     values = user_columns(result, data)
     columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
     if not columns:

@@ -181,6 +181,8 @@ class Search:
         try:
             w, b, _ = solved(along, one if points.any() else one * 0, one if points.any() else one * 0)
         except NumericalError:
+            if self.at is None:  # of no points at all, which a card has at least
+                raise
             return
         a = max(float(w[0]), 0.0)
         value = self.ground.value(a * points.astype(float), b)

@@ -263,7 +263,9 @@ def compare(
     UsageError
         An unknown rung or model, or a time limit that is none.
     """
-    problem = widened(formulation.compile(model))
+    compiled = formulation.compile(model)
+    compiled.require_near("a comparison of relaxations")
+    problem = widened(compiled)
     chosen = _chosen(rungs)
     params = {**parameters(problem), "time_limit": time_limit}
     if problem.selection.minimise(problem.penalty)[0] is None:
