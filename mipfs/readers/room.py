@@ -28,8 +28,9 @@ TIMES = 100
 """Of data: tables of zeros and ones become a fiftieth by gzip, the sparsest of those that people have a hundredth."""
 PROOF_TIMES = 32
 """Of a certificate: of 7,500 honest ones, from 3 kB on, none became less than an eighteenth."""
-FEATURE = 4
-"""Bytes for which a feature counts that a file claims by its largest index or its shape: 2²⁴ are free."""
+FEATURE = 16
+"""Bytes for which a feature counts that a file claims by its largest index or its shape: 2²² are free. A solve holds
+200 bytes for each."""
 VARIABLE = "MIPFS_UNPACK"
 GB = 1e9
 
