@@ -74,6 +74,10 @@ class DataError(MipfsError):
         super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
 
 
+class UnpackedError(DataError):
+    """A file that unpacks to far more than its bytes, before memory is taken for it."""
+
+
 class LabelError(DataError):
     """The labels do not stand where they are said to stand, or are not what they are said to be."""
 

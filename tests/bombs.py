@@ -126,11 +126,17 @@ def _result(content: Callable[[bytes], bytes]) -> Files:
 
 
 def _path(content: Callable[[bytes], bytes]) -> Files:
-    """The kept path with another archive; digests named as they are."""
+    """The kept path with another archive, whose digest and those of its members the JSON names."""
     files = kept("table.csv", "table.toml", r__json="path.json", r__cert__npz="path.cert.npz")
     made = content(files["r.cert.npz"])
     document = json.loads(files["r.json"])
     document["certificate"] |= {"file": "r.cert.npz", "sha256": hashlib.sha256(made).hexdigest()}
+    with zipfile.ZipFile(io.BytesIO(made)) as held:
+        for k, point in enumerate(document["points"]):
+            entry = point["result"]["certificate"]
+            entry["file"] = "r.cert.npz"
+            if held.getinfo(f"{k}.cert.npz").compress_type == zipfile.ZIP_STORED:
+                entry["sha256"] = hashlib.sha256(held.read(f"{k}.cert.npz")).hexdigest()
     return files | {"r.cert.npz": made, "r.json": json.dumps(document).encode()}
 
 
@@ -218,7 +224,7 @@ def wide_cell() -> bytes:
 
 def wide_label() -> bytes:
     """One long word among the labels."""
-    return b"a,label\n" + b"1,x\n2,y\n" * 10_000 + b"3," + b"x" * 100_000 + b"\n"
+    return b"a,b,label\n" + b"1,2,x\n2,1,y\n" * 10_000 + b"3,3," + b"x" * 100_000 + b"\n"
 
 
 def many_columns(p: int = 200_000) -> bytes:
@@ -354,75 +360,135 @@ def solve(name: str, *more: str) -> tuple[str, ...]:
     return (*SOLVE[:2], name, *SOLVE[2:], *more)
 
 
+ALLOW = "MIPFS_UNPACK=8"
 VERIFY = ("verify", "r.json", "table.csv")
 ROWS = (*solve("table.csv"), "--subject-to", "rows.lp")
 DEEP = b"[" * 200_000 + b"]" * 200_000
 BOMBS: Mapping[str, Bomb] = {
-    "certificate: an array nobody names": Bomb("certificate", VERIFY, lambda: _result(stranger)),
-    "certificate: many nodes": Bomb("certificate", VERIFY, lambda: _result(many_nodes)),
+    "certificate: an array nobody names": Bomb("certificate", VERIFY, lambda: _result(stranger), 1, "an array 'zz'"),
+    "certificate: many nodes": Bomb("certificate", VERIFY, lambda: _result(many_nodes), says=ALLOW),
     "certificate: many vectors": Bomb("certificate", VERIFY, lambda: _result(many_vectors), 1),
     "certificate: a size that lies": Bomb(
-        "certificate", VERIFY, lambda: _result(lambda old: archive(
-            members_of(old) | {"dual_bytes.npy": zeros(MUCH, header("(8,)"))}, said=136))
+        "certificate",
+        VERIFY,
+        lambda: _result(
+            lambda old: archive(members_of(old) | {"dual_bytes.npy": zeros(MUCH, header("(8,)"))}, said=136)
+        ),
+        says="Bad CRC",
     ),
     "certificate: bzip2": Bomb(
-        "certificate", VERIFY, lambda: _result(lambda old: archive(
-            members_of(old) | {"dual_bytes.npy": zeros(MUCH, header("(8,)"), 12)}, said=136, how=12))
+        "certificate",
+        VERIFY,
+        lambda: _result(
+            lambda old: archive(members_of(old) | {"dual_bytes.npy": zeros(MUCH, header("(8,)"), 12)}, said=136, how=12)
+        ),
+        says="that NumPy does not write",
     ),
-    "path: an array nobody names": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
-        lambda old: archive(members_of(old) | {"zz": zeros(MUCH)}))),
-    "path: predict": Bomb("study", ("predict", "r.json#C=1,M=2", "table.csv"), lambda: _path(
-        lambda old: archive(members_of(old) | {"zz": zeros(MUCH)})), 0),
-    "path: a size that lies": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
-        lambda old: archive(members_of(old) | {"0.cert.npz": zeros(MUCH)}, said=100)), 1),
-    "path: a certificate in it": Bomb("study", ("verify", "r.json#C=1,M=2", "table.csv"), lambda: _path(
-        lambda old: archive(members_of(old) | {"0.cert.npz": stranger(members_of(old)["0.cert.npz"])})), 1),
+    "path: an array nobody names": Bomb(
+        "study",
+        ("verify", "r.json#C=1,M=2", "table.csv"),
+        lambda: _path(lambda old: archive(members_of(old) | {"zz": zeros(MUCH)})),
+        1,
+        "is compressed in it",
+    ),
+    "path: predict": Bomb(
+        "study",
+        ("predict", "r.json#C=1,M=2", "table.csv"),
+        lambda: _path(lambda old: archive(members_of(old) | {"zz": zeros(MUCH)})),
+        0,
+    ),
+    "path: a size that lies": Bomb(
+        "study",
+        ("verify", "r.json#C=1,M=2", "table.csv"),
+        lambda: _path(lambda old: archive(members_of(old) | {"0.cert.npz": zeros(MUCH)}, said=100)),
+        1,
+        "is compressed in it",
+    ),
+    "path: a certificate in it": Bomb(
+        "study",
+        ("verify", "r.json#C=1,M=2", "table.csv"),
+        lambda: _path(lambda old: archive(members_of(old) | {"0.cert.npz": stranger(members_of(old)["0.cert.npz"])})),
+        1,
+        "an array 'zz'",
+    ),
     "state: an array nobody names": Bomb(
-        "checkpoint", solve("sparse.svm", "--resume", "s.npz"), lambda: _state(stranger)),
-    "points: a certificate": Bomb("points", (
-        "path", "table.csv", "--M", "1:2", "-p", "C=1", "--scale", "standard", "--resume", "p.points"), _points, 0),
-    "toml: a dotted key": Bomb("toml", solve("d.csv"), _toml("a" + ".a" * 20_000 + "=1\n")),
-    "toml: a dotted table": Bomb("toml", solve("d.csv"), _toml(
-        "[a" + ".a" * 10_000 + "]\n" + "".join(f"b{k}.c=1\n" for k in range(5_000)))),
-    "toml: quoted dots": Bomb("toml", solve("d.csv"), _toml('"a"' + " . 'b' " * 10_000 + "=1\n")),
-    "toml: dots in a table": Bomb("toml", solve("d.csv"), _toml("[data]\nx = { a" + ".a" * 20_000 + "=1 }\n")),
-    "toml: a number without end": Bomb("toml", solve("d.csv"), _toml("[data]\npositive = 0x" + "f" * 60_000 + "\n")),
+        "checkpoint", solve("sparse.svm", "--resume", "s.npz"), lambda: _state(stranger), says=ALLOW
+    ),
+    "points: a certificate": Bomb(
+        "points",
+        ("path", "table.csv", "--M", "1:2", "-p", "C=1", "--scale", "standard", "--resume", "p.points"),
+        _points,
+        0,
+    ),
+    "toml: a dotted key": Bomb("toml", solve("d.csv"), _toml("a" + ".a" * 20_000 + "=1\n"), says="more than 16 dots"),
+    "toml: a dotted table": Bomb(
+        "toml",
+        solve("d.csv"),
+        _toml("[a" + ".a" * 10_000 + "]\n" + "".join(f"b{k}.c=1\n" for k in range(5_000))),
+        says="more than 16 dots",
+    ),
+    "toml: quoted dots": Bomb(
+        "toml", solve("d.csv"), _toml('"a"' + " . 'b' " * 10_000 + "=1\n"), says="more than 16 dots"
+    ),
+    "toml: dots in a table": Bomb(
+        "toml", solve("d.csv"), _toml("[data]\nx = { a" + ".a" * 20_000 + "=1 }\n"), says="more than 16 dots"
+    ),
+    "toml: a number without end": Bomb(
+        "toml", solve("d.csv"), _toml("[data]\npositive = 0x" + "f" * 60_000 + "\n"), says="beyond floating point"
+    ),
     "toml: deep": Bomb("toml", solve("d.csv"), _toml(b"[data]\nx = " + DEEP + b"\n")),
     "toml: a long name": Bomb("toml", solve("d.csv"), _toml("[data]\n" + "a" * 1_000_000 + " = 1\n")),
-    "csv: gzip": Bomb("csv", solve("d.csv.gz"), _data(
-        "d.csv.gz", lambda: gzip.compress(b"a,label\n") + _gz(b"1,x\n0,y\n"))),
-    "csv: bzip2": Bomb("csv", solve("d.csv.bz2"), _data("d.csv.bz2", lambda: _bz2(b"a,label\n1,x\n2,y\n"))),
+    "csv: gzip": Bomb(
+        "csv",
+        solve("d.csv.gz"),
+        _data("d.csv.gz", lambda: gzip.compress(b"a,label\n") + _gz(b"1,x\n0,y\n")),
+        says=ALLOW,
+    ),
+    "csv: bzip2": Bomb("csv", solve("d.csv.bz2"), _data("d.csv.bz2", lambda: _bz2(b"a,label\n1,x\n2,y\n")), says=ALLOW),
     "csv: a long word": Bomb("csv", solve("d.csv"), _data("d.csv", wide_cell), 0),
     "csv: a long label": Bomb("csv", solve("d.csv"), _data("d.csv", wide_label)),
     "csv: many columns": Bomb("csv", solve("d.csv"), _data("d.csv", many_columns), 0),
-    "csv: an amount of blanks": Bomb("csv", solve("d.csv"), _data(
-        "d.csv", blanks, b'[data]\ntypes = { a = "currency" }\n')),
-    "svmlight: gzip": Bomb("svmlight", solve("d.svm.gz"), _data("d.svm.gz", lambda: _gz(b"\0"))),
-    "svmlight: gzip of lines": Bomb("svmlight", solve("d.svm.gz"), _data("d.svm.gz", lambda: _gz(b"1 1:1\n-1 1:2\n"))),
-    "svmlight: bzip2": Bomb("svmlight", solve("d.svm.bz2"), _data("d.svm.bz2", lambda: _bz2(b" 1:1"))),
-    "svmlight: convert": Bomb("svmlight", ("convert", "d.svm.gz", "new"), _data("d.svm.gz", lambda: _gz(b" 1:1"))),
-    "svmlight: columns nobody has": Bomb("svmlight", solve("d.svm"), _data(
-        "d.svm", lambda: b"1 1:1 2:1\n-1 1:2 100000000:1\n1 1:2\n-1 2:1\n")),
-    "npz: a matrix of zeros": Bomb("npz", solve("d.npz"), _data("d.npz", dense_npz)),
-    "npz: columns nobody has": Bomb("npz", solve("d.npz"), _data("d.npz", lambda: narrow_npz(100_000_000))),
-    "npz: wide names": Bomb("npz", solve("d.npz"), _data("d.npz", wide_names)),
-    "npz: labels that are not there": Bomb("npz", solve("d.npz"), lambda: {
-        "d.npz": npz_bytes(X=np.eye(4)), "y.npy": header("(1000000000000,)", "<f8")}),
-    "parquet: a long word": Bomb("parquet", solve("d.parquet"), _data("d.parquet", long_word_parquet), 0),
-    "parquet: many rows": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_rows_parquet)),
-    "parquet: large pages": Bomb("parquet", solve("d.parquet"), _data("d.parquet", large_page_parquet)),
+    "csv: an amount of blanks": Bomb(
+        "csv", solve("d.csv"), _data("d.csv", blanks, b'[data]\ntypes = { a = "currency" }\n')
+    ),
+    "svmlight: gzip": Bomb("svmlight", solve("d.svm.gz"), _data("d.svm.gz", lambda: _gz(b"\0")), says=ALLOW),
+    "svmlight: gzip of lines": Bomb(
+        "svmlight", solve("d.svm.gz"), _data("d.svm.gz", lambda: _gz(b"1 1:1\n-1 1:2\n")), says=ALLOW
+    ),
+    "svmlight: bzip2": Bomb("svmlight", solve("d.svm.bz2"), _data("d.svm.bz2", lambda: _bz2(b" 1:1")), says=ALLOW),
+    "svmlight: convert": Bomb(
+        "svmlight", ("convert", "d.svm.gz", "new"), _data("d.svm.gz", lambda: _gz(b" 1:1")), says=ALLOW
+    ),
+    "svmlight: columns nobody has": Bomb(
+        "svmlight",
+        solve("d.svm"),
+        _data("d.svm", lambda: b"1 1:1 2:1\n-1 1:2 100000000:1\n1 1:2\n-1 2:1\n"),
+        says=ALLOW,
+    ),
+    "npz: a matrix of zeros": Bomb("npz", solve("d.npz"), _data("d.npz", dense_npz), says=ALLOW),
+    "npz: columns nobody has": Bomb("npz", solve("d.npz"), _data("d.npz", lambda: narrow_npz(100_000_000)), says=ALLOW),
+    "npz: wide names": Bomb("npz", solve("d.npz"), _data("d.npz", wide_names), says=ALLOW),
+    "npz: labels that are not there": Bomb(
+        "npz", solve("d.npz"), lambda: {"d.npz": npz_bytes(X=np.eye(4)), "y.npy": header("(1000000000000,)", "<f8")}
+    ),
+    "parquet: a long word": Bomb("parquet", solve("d.parquet"), _data("d.parquet", long_word_parquet), 0, says=ALLOW),
+    "parquet: many rows": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_rows_parquet), says=ALLOW),
+    "parquet: large pages": Bomb("parquet", solve("d.parquet"), _data("d.parquet", large_page_parquet), says=ALLOW),
     "parquet: large pages, and a footer that lies": Bomb(
-        "parquet", solve("d.parquet"), _data("d.parquet", lying_page_parquet)),
+        "parquet", solve("d.parquet"), _data("d.parquet", lying_page_parquet), says=ALLOW
+    ),
     "parquet: many columns": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_columns_parquet), 0),
     "store: rows nobody has": Bomb("store", solve("s"), lambda: _store(lambda one: one.update(n_samples=1 << 39))),
     "json: brackets": Bomb("result", ("report", "r.json"), _gz_json),
     "json: deep": Bomb("result", VERIFY, lambda: kept("table.csv", "table.toml") | {"r.json": DEEP}),
-    "json: a number without end": Bomb("result", VERIFY, lambda: kept("table.csv", "table.toml") | {
-        "r.json": b'{"schema": ' + b"9" * 1_000_000 + b"}"}),
+    "json: a number without end": Bomb(
+        "result", VERIFY, lambda: kept("table.csv", "table.toml") | {"r.json": b'{"schema": ' + b"9" * 1_000_000 + b"}"}
+    ),
     "lp: a long row": Bomb("lp", ROWS, lambda: kept("table.csv", "table.toml") | {"rows.lp": long_row_lp()}, 0),
-    "lp: blanks": Bomb("lp", ROWS, lambda: kept("table.csv", "table.toml") | {
-        "rows.lp": b"subject to\n" + b" " * 1_000_000 + b"?"}),
-}  # fmt: skip
+    "lp: blanks": Bomb(
+        "lp", ROWS, lambda: kept("table.csv", "table.toml") | {"rows.lp": b"subject to\n" + b" " * 1_000_000 + b"?"}
+    ),
+}
 """By name."""
 _MADE: dict[str, Files] = {}
 

@@ -64,7 +64,7 @@ def test_what_is_allowed_follows_the_bytes_of_the_file(monkeypatch: pytest.Monke
     monkeypatch.delenv(room.VARIABLE, raising=False)
     assert room.most(1_000_000) == 2**26 + 100_000_000
     assert room.most(1_000_000, room.PROOF_TIMES) == 2**26 + 32_000_000
-    assert room.most_features(0, 10**8) == 2**24
+    assert room.most_features(0, 10**8) == 2**22
     monkeypatch.setenv(room.VARIABLE, "2")
     assert room.most(1_000_000) == 2e9
     assert room.most(10**8) == 2**26 + 10**10

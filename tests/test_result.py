@@ -65,6 +65,12 @@ def test_the_json_has_the_fields_of_schema_1_and_no_infinity() -> None:
     assert document["gap"] == pytest.approx(5e-5)
 
 
+def test_what_is_shown_of_a_result_is_one_line_whatever_its_file_says() -> None:
+    shown = repr(make_result(driver="branch\n\x1b[2J"))
+    assert shown.isprintable()
+    assert r"branch\n\x1b[2J" in shown
+
+
 def test_an_unearned_value_is_null_and_comes_back_as_infinity() -> None:
     result = make_result(
         status=Status.NO_SOLUTION, stop_reason=StopReason.TIME_LIMIT, objective=math.inf, bound=-math.inf,

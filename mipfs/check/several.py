@@ -22,7 +22,7 @@ from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Document, Rejected, require
 from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError
+from mipfs.errors import DataError, UnpackedError
 from mipfs.readers.arrays import load_arrays, load_members
 from mipfs.readers.room import PROOF_TIMES
 
@@ -147,6 +147,8 @@ class Archive:
         """The arrays of a member; of one that is not `known` the name alone."""
         try:
             return load_arrays(self.path, content, known=known, times=PROOF_TIMES)
+        except UnpackedError:
+            raise
         except DataError as error:
             raise Rejected(f"{name} in {self.path.name}: {error.message}") from None
 

@@ -165,7 +165,7 @@ def _sizes(
     if sum(said.values()) <= most:
         said = {one.filename: _checked(archive, one) for one in members}
     if sum(said.values()) > most:
-        raise DataError(*room.too_large(size, times), path=path)
+        raise room.too_large(path, size, times)
     return said
 
 

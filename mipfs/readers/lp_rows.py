@@ -61,9 +61,10 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
             terms[of[name]] += value
         rows.append(Row(row.name or f"line {row.line}", terms, row.lb, row.ub, f"{path.name}:{row.line}"))
     extra = []
-    for k, name in enumerate(lp.col_names_):
-        lb, ub = float(lp.col_lower_[k]), float(lp.col_upper_[k])
-        integer = len(lp.integrality_) > 0 and lp.integrality_[k] != type(lp.integrality_[k]).kContinuous
+    kinds = [kind != type(kind).kContinuous for kind in lp.integrality_] or [False] * len(lp.col_names_)
+    for name, lb, ub, integer in zip(
+        lp.col_names_, map(float, lp.col_lower_), map(float, lp.col_upper_), kinds, strict=True
+    ):
         if of[name] not in data.index:
             # HiGHS lets a bound override `binary`.
             lb, ub = (max(lb, 0.0), min(ub, 1.0)) if name in scanned.binary else (lb, ub)
@@ -88,8 +89,8 @@ def _read_with_highs(path: Path, scanned: Scan) -> Any:
         plain = Path(folder, "plain.lp")
         plain.write_text(scanned.plain, encoding="utf-8")
         lp, complaint = read(str(plain))
-    for k, name in enumerate(lp.col_names_):
-        if lp.col_lower_[k] > lp.col_upper_[k]:
+    for name, lower, upper in zip(lp.col_names_, lp.col_lower_, lp.col_upper_, strict=True):
+        if lower > upper:
             remedy = "variables are >= 0 unless a bound says otherwise"
             line = scanned.bounds.get(name)
             raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
@@ -101,14 +102,16 @@ def _read_with_highs(path: Path, scanned: Scan) -> Any:
 def _check_agreement(path: Path, scanned: Scan, lp: Any) -> None:
     """Whatever HiGHS read differently from the scan is refused: two readers must agree on every row."""
     read: list[dict[str, float]] = [{} for _ in range(lp.num_row_)]
-    matrix = lp.a_matrix_
+    matrix = lp.a_matrix_  # of whose vectors every look is a copy
+    starts, index, value = (list(part) for part in (matrix.start_, matrix.index_, matrix.value_))
+    row_lower, row_upper = list(lp.row_lower_), list(lp.row_upper_)
     for k, name in enumerate(lp.col_names_):
-        for entry in range(matrix.start_[k], matrix.start_[k + 1]):
-            read[matrix.index_[entry]][name] = float(matrix.value_[entry])
+        for entry in range(starts[k], starts[k + 1]):
+            read[index[entry]][name] = float(value[entry])
     at = 0
     for row in scanned.rows:
         both = slice(at, at := at + row.sides)  # a row of two sides stands as two
-        lb, ub = max(lp.row_lower_[both], default=math.inf), min(lp.row_upper_[both], default=-math.inf)
+        lb, ub = max(row_lower[both], default=math.inf), min(row_upper[both], default=-math.inf)
         terms = {name: a for name, a in row.terms.items() if a}
         if read[both] != [terms] * row.sides or (lb, ub) != (row.lb, row.ub):
             raise DataError(f"HiGHS reads this row differently: {row.terms}", "simplify it", path=path, line=row.line)

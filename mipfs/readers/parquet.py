@@ -116,7 +116,7 @@ def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Pa
     if needed <= room.most(size):
         needed += unpacked_bytes(stream, file.metadata, (places[name] for name in names))
     if needed > room.most(size):
-        raise DataError(*room.too_large(size), path=path)
+        raise room.too_large(path, size)
     words = [name for name in names if pa.types.is_string(fields[name]) or pa.types.is_large_string(fields[name])]
     return pq.ParquetFile(stream, read_dictionary=words) if words else file
 
@@ -132,7 +132,7 @@ def _decoded(values: Any, size: int, path: Path) -> Any:
     if pa.types.is_string(words.type) or pa.types.is_large_string(words.type):
         needed = pc.sum(pc.take(pc.binary_length(words).cast(pa.int64()), values.indices)).as_py() or 0
         if needed > room.most(size):
-            raise DataError(*room.too_large(size), path=path)
+            raise room.too_large(path, size)
     return values.dictionary_decode()
 
 

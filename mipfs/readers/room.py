@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import UnpackedError, UsageError
 
 FREE = 1 << 26
 """Bytes that any file may unpack to."""
@@ -28,8 +28,9 @@ TIMES = 100
 """Of data: tables of zeros and ones become a fiftieth by gzip, the sparsest of those that people have a hundredth."""
 PROOF_TIMES = 32
 """Of a certificate: of 7,500 honest ones, from 3 kB on, none became less than an eighteenth."""
-FEATURE = 4
-"""Bytes for which a feature counts that a file claims by its largest index or its shape: 2²⁴ are free."""
+FEATURE = 16
+"""Bytes for which a feature counts that a file claims by its largest index or its shape: 2²² are free. A solve holds
+200 bytes for each."""
 VARIABLE = "MIPFS_UNPACK"
 GB = 1e9
 
@@ -66,12 +67,13 @@ MORE = f"or allow more by {VARIABLE}=8 in the environment (gigabytes)"
 """What else to do where a file claims more than its bytes bear out."""
 
 
-def too_large(size: int, times: int = TIMES) -> tuple[str, str]:
-    """What is wrong where a file is beyond that, and the remedy."""
+def too_large(path: Path, size: int, times: int = TIMES) -> UnpackedError:
+    """The error about a file of which `size` bytes unpack to more than they may."""
     mb = most(size, times) / 1e6
-    return (
+    return UnpackedError(
         f"what {_said(size)} of it unpack to is more than the {mb:.4g} MB that are read of so few",
         f"if you know where it comes from, unpack it or allow more: {VARIABLE}=8 in the environment (gigabytes)",
+        path=path,
     )
 
 
@@ -108,13 +110,13 @@ class Unpacking(io.RawIOBase):
 
         Raises
         ------
-        DataError
+        UnpackedError
             It is more than may be read.
         """
         found: int = self._stream.readinto(room)  # type: ignore[attr-defined]
         self._found += found
         if self._found > FREE and self._found > most(self._packed()):
-            raise DataError(*too_large(self._packed()), path=self._path)
+            raise too_large(self._path, self._packed())
         return found
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mipfs.report.blocks import Alarm, Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
+from mipfs.report.visible import visible
 from mipfs.result.advice import advice, constant_words, is_idle
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
@@ -94,4 +95,4 @@ def short(result: Result) -> str:
             parts.append("a constant classifier")
         elif is_idle(result):
             parts.append("worth no more than none")
-    return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"
+    return f"<Result {', '.join(parts)}, {visible(result.driver)}, {result.seconds:.2f} s>"

@@ -15,7 +15,7 @@ from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.tree import Report
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import DataError, UnpackedError, UsageError
 from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays
@@ -165,6 +165,8 @@ def _read(path: Path, content: bytes | None = None) -> Arrays:
     """The arrays of a sidecar, of its contents where these are at hand."""
     try:
         return load_arrays(path, content, known=EVERY_ARRAY, times=PROOF_TIMES)
+    except UnpackedError:
+        raise
     except DataError as error:
         raise DataError(
             f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path

@@ -390,9 +390,9 @@ def restored(stated: Mapping[str, Any]) -> DriverSettings | None:
 def _of(kind: Any, fields: Mapping[str, Any]) -> Any:
     """A record from its fields as plain values."""
     steps = {field.name: type(field.default) for field in dataclasses.fields(kind)}
-    given = {name: _of(steps[name], value) if isinstance(value, Mapping) else value for name, value in fields.items()}
-    if given.keys() != steps.keys():
+    if fields.keys() != steps.keys():
         raise TypeError(f"{kind.__name__} has other fields")
+    given = {name: _of(steps[name], value) if isinstance(value, Mapping) else value for name, value in fields.items()}
     return kind(**given)
 
 

@@ -33,7 +33,7 @@ from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
-from mipfs.report.visible import as_json, finite_or_none
+from mipfs.report.visible import as_json, finite_or_none, visible
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.result.result_document import Bound, Objective
@@ -139,7 +139,7 @@ class Comparison(Reported):
     command: str | None = None
 
     def __repr__(self) -> str:
-        bounds = ", ".join(f"{rung.name} {number(rung.value)}" for rung in self.ladder)
+        bounds = ", ".join(f"{visible(rung.name)} {number(rung.value)}" for rung in self.ladder)
         return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
 
     def blocks(self) -> list[Block]:

@@ -15,7 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.steps import Place
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
-from mipfs.report.visible import as_json, finite_or_none
+from mipfs.report.visible import as_json, finite_or_none, visible
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
 
@@ -163,7 +163,7 @@ class SolutionPath(Reported):
         stopped = ", interrupted" if self.interrupted else ""
         seconds = sum(point.seconds for point in self.points)
         points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
-        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {self.driver}, {seconds:.2f} s>"
+        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {visible(self.driver)}, {seconds:.2f} s>"
 
     def blocks(self) -> list[Block]:
         """Of the report: every point, the supports, and what folds chose."""
