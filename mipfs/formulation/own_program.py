@@ -327,7 +327,7 @@ class Evaluation:
     def _unknown(self) -> UsageError:
         """The error that says that Clarabel's numbers are too rough to say anything."""
         return UsageError(
-            "the program of the formulation cannot be evaluated to 1e-6 by Clarabel, so nothing can be said of it; name "
+            "the program of the formulation cannot be evaluated to 1e-6 by Clarabel, so nothing is said of it; name "
             "its weights w and its intercept b, scale its data, or give mipfs.solve the Problem itself"
         )
 

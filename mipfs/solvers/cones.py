@@ -253,24 +253,28 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
 def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[str, float, float]:
     """What a program is, as `Canonical.solve` says, and what its value lies between: the closer of two tries."""
-    if not request[1].size:
+    P, q, A, b, cones = request
+    if not q.size:
         return "solved", 0.0, 0.0
+    unit = float(np.abs(q).max()) or 1.0  # a direction that "shows" no bound is small beside large costs
     best = "failed", -np.inf, np.inf
-    for settings in (TIGHT, SAFER):
+    for settings in (TIGHT, TIGHT, SAFER):
+        scaled = (P / unit, q / unit, A, b, cones)
         try:
-            answer = _believed(_clarabel(*request, settings), *request)
+            answer = _believed(_clarabel(*scaled, settings), *scaled)
         except NumericalError:
             continue
         said = STATUSES.get(answer["status"], "failed")
-        if said in ("infeasible", "unbounded"):
+        if said in ("infeasible", "unbounded") and best[0] == "failed":
             end = np.inf if said == "infeasible" else -np.inf
             return said, end, end
         if said == "solved":
-            least, most = ends_of(request, answer["x"], answer["z"])
+            least, most = (unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
             if most - least < best[2] - best[1]:
                 best = said, least, most
             if best[2] - best[1] <= CLOSE * abs(best[1]):
                 break
+            unit = max(abs(least), abs(most), 1e-300)  # of the value, whose tolerances are absolute, too
     return best
 
 

@@ -11,6 +11,7 @@ conditioned, and of many programs nothing is left. All of it is exact but for ro
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Reduction:
         self._kind = np.full(self.b.size, -1)  # 0 an equation, 1 an inequality, 2 dropped, -1 of a cone
         self._kind[:first], self._kind[first:second] = 0, 1
         ends = second + np.cumsum([0, *cones["soc"]])
-        self._socs = [np.arange(a, e) for a, e in zip(ends[:-1], ends[1:], strict=True)]
+        self._socs = [np.arange(a, e) for a, e in itertools.pairwise(ends.tolist())]
         self._others = int(ends[-1])
         changed = True
         while changed:
