@@ -82,16 +82,25 @@ def _bare(problem: Any) -> Any:
 
 def _pyomo(rng: Rng, draw: Draw) -> tuple[Any, str]:
     """The algebraic model with what stands under ``select``, or the one of its measure's problem."""
-    import pyomo.environ as pyo
-
     from mipfs import formulation
 
     problem = draw.problem
     if problem.loss == "structural":
         return _cvxpy(rng, draw)
     model = formulation.algebraic(_bare(problem))
-    rows, sigma = problem.rows, list(model.select.sigma.values())
-    own = []
+    add_rows(model, problem.rows)
+    for name in problem.forced_in:
+        model.select.sigma[name].fix(1)
+    for name in problem.forced_out:
+        model.select.sigma[name].setub(0)
+    return model, "in Pyomo"
+
+
+def add_rows(model: Any, rows: Any) -> None:
+    """Put rows and their extra variables under ``select`` of a Pyomo model."""
+    import pyomo.environ as pyo
+
+    sigma, own = list(model.select.sigma.values()), []
     for k, name in enumerate(rows.extra.names):
         domain = pyo.Integers if rows.extra.integer[k] else pyo.Reals
         low, high = (float(end[k]) if math.isfinite(end[k]) else None for end in (rows.extra.lb, rows.extra.ub))
@@ -103,11 +112,6 @@ def _pyomo(rng: Rng, draw: Draw) -> tuple[Any, str]:
         low, high = (float(end) if math.isfinite(end) else None for end in (rows.lb[i], rows.ub[i]))
         expr = body == low if low == high else pyo.inequality(low, body, high)
         model.select.add_component(f"row{i}", pyo.Constraint(expr=expr))
-    for name in problem.forced_in:
-        model.select.sigma[name].fix(1)
-    for name in problem.forced_out:
-        model.select.sigma[name].setub(0)
-    return model, "in Pyomo"
 
 
 def constraints(problem: Any, sigma: Any) -> list[Any]:

@@ -72,11 +72,12 @@ def relaxation(formulation: Formulation) -> str:
         return "the relaxation over its pool of selections"
     if built.formulation.hull:
         return "the relaxation over the hull of S"
-    if formulation.sigma is None or built.name == "decomposed-sdp":
-        return "a relaxation of its own"
+    if formulation.sigma is None:
+        return "a relaxation that leaves out rows and costs"
     if formulation.sigma.attributes["boolean"]:
         return "the problem itself"
-    return "the relaxation over the box, 0 <= sigma <= 1 and the rows"
+    how = "the big-M relaxation" if built.name == "big-m" else "the relaxation"
+    return f"{how} over the box, 0 <= sigma <= 1 and the rows"
 
 
 def _is_declared_anew(formulation: Formulation, built: Built) -> bool:

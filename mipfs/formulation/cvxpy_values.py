@@ -41,9 +41,9 @@ def load(formulation: Formulation, point: Point) -> None:
     own = 0 if problem.rows is None else len(problem.rows.extra)
     u = [v for v in formulation.cvxpy.variables() if built is not None and v.id in built.variables and v.name() == "u"]
     entries = [(v, k) for v in u for k in range(v.size)] if u else [(None, k) for k in range(own)]
-    if built is not None and built.extras:
-        entries = [*entries[: own - len(built.extras)], *built.extras]
     _put_entries([*entries, *read_added(formulation).extras], point.extra)
+    if built is not None and built.extras:  # of a program that was declared anew: the user's own, which u stands for
+        _put_entries(list(built.extras), point.extra[own - len(built.extras) : own])
 
 
 def _put(variable: Any, value: Any, point: Point) -> None:
