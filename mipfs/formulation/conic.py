@@ -205,8 +205,8 @@ def polytope(problem: Problem, sigma: Any) -> list[Any]:
     if len(rows):
         activity = rows.matrix[:, :p] @ sigma
         if len(rows.extra):
-            whole = [(k,) for k in np.flatnonzero(rows.extra.integer).tolist() if sigma.attributes["boolean"]]
-            u = cp.Variable(len(rows.extra), name="u", integer=whole)
+            whole = np.flatnonzero(rows.extra.integer & bool(sigma.attributes["boolean"]))
+            u = cp.Variable(len(rows.extra), name="u", integer=(whole,) if whole.size else False)
             activity = activity + rows.matrix[:, p:] @ u
             constraints += _between(u, *rows.extra.box)
         constraints += _between(activity, rows.lb, rows.ub)

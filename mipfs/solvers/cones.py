@@ -56,6 +56,8 @@ IN_PROCESS_WORK = 3e6
 """Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
 CLOSE = 1e-8
 """How close, relatively, the ends of a value are when it is not tried again."""
+SMALL = 1e-9
+"""The least unit of a variable, relative to the largest."""
 REPEATED_WORK = 3e8
 """As `IN_PROCESS_WORK`, for programs solved by the hundred: a process of its own would cost each of them a second."""
 POLL_SECONDS = 0.02
@@ -257,9 +259,11 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[st
     if not q.size:
         return "solved", 0.0, 0.0
     unit = float(np.abs(q).max()) or 1.0  # a direction that "shows" no bound is small beside large costs
+    sizes = np.ones(q.size)
     best = "failed", -np.inf, np.inf
-    for settings in (TIGHT, TIGHT, SAFER):
-        scaled = (P / unit, q / unit, A, b, cones)
+    for settings in (TIGHT, TIGHT, TIGHT, SAFER):
+        D = sparse.diags_array(sizes)
+        scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
         try:
             answer = _believed(_clarabel(*scaled, settings), *scaled)
         except NumericalError:
@@ -270,11 +274,13 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[st
             return said, end, end
         if said == "solved":
             least, most = (unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
+            x = np.abs(sizes * answer["x"])
             if most - least < best[2] - best[1]:
                 best = said, least, most
-            if best[2] - best[1] <= CLOSE * abs(best[1]):
+            if best[2] - best[1] <= CLOSE * abs(best[1]) or not x.any():
                 break
-            unit = max(abs(least), abs(most), 1e-300)  # of the value, whose tolerances are absolute, too
+            # again in units of the answer: tolerances are absolute where a value is small
+            unit, sizes = max(abs(least), abs(most), 1e-300), np.maximum(x, SMALL * x.max())
     return best
 
 
