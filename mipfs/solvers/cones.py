@@ -56,6 +56,8 @@ IN_PROCESS_WORK = 3e6
 """Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
 CLOSE = 1e-8
 """How close, relatively, the ends of a value are when it is not tried again."""
+FIRST_ORDER = 1e-3
+"""How close, relatively, they must be to say anything: they are right in first order."""
 SMALL = 1e-9
 """The least unit of a variable, relative to the largest."""
 REPEATED_WORK = 3e8
@@ -254,33 +256,36 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
 
 def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[str, float, float]:
-    """What a program is, as `Canonical.solve` says, and what its value lies between: the closer of two tries."""
+    """What a program is, as `Canonical.solve` says, and what its value lies between: the closest of some tries."""
     P, q, A, b, cones = request
     if not q.size:
         return "solved", 0.0, 0.0
-    unit = float(np.abs(q).max()) or 1.0  # a direction that "shows" no bound is small beside large costs
-    sizes = np.ones(q.size)
     best = "failed", -np.inf, np.inf
-    for settings in (TIGHT, TIGHT, TIGHT, SAFER):
-        D = sparse.diags_array(sizes)
-        scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
-        try:
-            answer = _believed(_clarabel(*scaled, settings), *scaled)
-        except NumericalError:
-            continue
-        said = STATUSES.get(answer["status"], "failed")
-        if said in ("infeasible", "unbounded") and best[0] == "failed":
-            end = np.inf if said == "infeasible" else -np.inf
-            return said, end, end
-        if said == "solved":
-            least, most = (unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
-            x = np.abs(sizes * answer["x"])
-            if most - least < best[2] - best[1]:
+    # a direction that "shows" that there is no bound is small beside large costs
+    dear, curved = float(np.abs(q).max()) or 1.0, float(np.abs(P.data).max(initial=0.0))
+    for first in dict.fromkeys((dear, max(dear, curved))):
+        unit, sizes = first, np.ones(q.size)
+        for settings in (TIGHT, TIGHT, TIGHT, SAFER):
+            D = sparse.diags_array(sizes)
+            scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
+            try:
+                answer = _believed(_clarabel(*scaled, settings), *scaled)
+            except NumericalError:
+                continue
+            said = STATUSES.get(answer["status"], "failed")
+            if said in ("infeasible", "unbounded") and best[0] == "failed":
+                end = np.inf if said == "infeasible" else -np.inf
+                return said, end, end
+            if said != "solved":
+                continue
+            least, most = sorted(unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
+            x, size = np.abs(sizes * answer["x"]), max(abs(least), abs(most))
+            if most - least < min(best[2] - best[1], FIRST_ORDER * size):
                 best = said, least, most
-            if best[2] - best[1] <= CLOSE * abs(best[1]) or not x.any():
-                break
-            # again in units of the answer: tolerances are absolute where a value is small
-            unit, sizes = max(abs(least), abs(most), 1e-300), np.maximum(x, SMALL * x.max())
+            if best[0] == "solved" and best[2] - best[1] <= CLOSE * abs(best[1]):
+                return best
+            if x.any():  # again in units of the answer: tolerances are absolute where a value is small
+                unit, sizes = max(size, 1e-300), np.maximum(x, SMALL * x.max())
     return best
 
 
