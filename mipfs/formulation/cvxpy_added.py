@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import cvxpy
 
 from mipfs.errors import NumericalError, UsageError
-from mipfs.formulation.cvxpy_attach import MARK, Built, Sigma, added, built_of, reattached
+from mipfs.formulation.cvxpy_attach import MARK, Built, Program, Sigma, added, built_of, reattached
 from mipfs.formulation.cvxpy_rows import compile, read_added
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _is_declared_anew(formulation: Formulation, built: Built) -> bool:
 
 def _appended(formulation: Formulation, constraints: Sequence[Any]) -> Formulation:
     program = formulation.cvxpy
-    return replace(formulation, cvxpy=cvxpy.Problem(program.objective, [*program.constraints, *constraints]))
+    kind = Program if isinstance(program, Program) else cvxpy.Problem
+    return replace(formulation, cvxpy=kind(program.objective, [*program.constraints, *constraints]))
 
 
 def _over(constraint: Any, first: Formulation) -> Any:

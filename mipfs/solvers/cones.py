@@ -220,9 +220,8 @@ class Canonical:
             reduced = Reduction(P[left][:, left], (q + P @ x)[left], A[:, left], self.data["b"] - A @ x, self.cones)
         except NoSolutionError:
             return "infeasible", np.inf, np.inf
-        said, least, most = _between(reduced.request())
         offset = reduced.offset + float(0.5 * x @ (P @ x) + q @ x) + self.offset
-        return said, least + offset, most + offset
+        return _between(reduced.request(), offset)
 
     def _matrix(self, name: str) -> Any:
         size = self.data["c"].size
@@ -255,11 +254,11 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
     return (answer["x"], answer["z"]) if answer is not None and STATUSES.get(answer["status"]) == "solved" else None
 
 
-def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[str, float, float]:
-    """What a program is, as `Canonical.solve` says, and what its value lies between: the closest of some tries."""
+def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: float) -> tuple[str, float, float]:
+    """What a program is, as `Canonical.solve` says, and what its value and an offset lie between, by the closest try."""
     P, q, A, b, cones = request
     if not q.size:
-        return "solved", 0.0, 0.0
+        return "solved", offset, offset
     best = "failed", -np.inf, np.inf
     # a direction that "shows" that there is no bound is small beside large costs
     dear, curved = float(np.abs(q).max()) or 1.0, float(np.abs(P.data).max(initial=0.0))
@@ -273,19 +272,20 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]]) -> tuple[st
             except NumericalError:
                 continue
             said = STATUSES.get(answer["status"], "failed")
-            if said in ("infeasible", "unbounded") and best[0] == "failed":
+            if said in ("infeasible", "unbounded") and best[0] == "failed" and unit == first:
                 end = np.inf if said == "infeasible" else -np.inf
                 return said, end, end
             if said != "solved":
                 continue
-            least, most = sorted(unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
+            low, high = sorted(unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
+            least, most = low + offset, high + offset
             x, size = np.abs(sizes * answer["x"]), max(abs(least), abs(most))
             if most - least < min(best[2] - best[1], FIRST_ORDER * size):
                 best = said, least, most
             if best[0] == "solved" and best[2] - best[1] <= CLOSE * abs(best[1]):
                 return best
             if x.any():  # again in units of the answer: tolerances are absolute where a value is small
-                unit, sizes = max(size, 1e-300), np.maximum(x, SMALL * x.max())
+                unit, sizes = max(abs(low), abs(high), 1e-300), np.maximum(x, SMALL * x.max())
     return best
 
 
