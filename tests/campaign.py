@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests import draws
+from tests.declared_draws import declared
 from tests.judge import Verdict, judged
 
 DRIVERS = tuple(dict.fromkeys(name for chances in draws.DRIVERS.values() for name in chances))
@@ -71,7 +72,7 @@ def main(arguments: argparse.Namespace, solve: Callable[..., Any]) -> int:
             from tests.neighbours import all_solve
 
             all_solve(done // EVERY)
-        draw = draws.draw(seed, drivers)
+        draw = declared(draws.draw(seed, drivers))
         verdict = judged(draw, solve, verify)
         table.add(draw.tags, verdict)
         done += 1

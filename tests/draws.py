@@ -9,10 +9,8 @@ problem as the package gets it and, apart from it, all that the reference needs 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from tests.exact_rows import rows_hold
 from tests.interval_oracles import Chosen, Enumerated, Svm
 
 Array = npt.NDArray[np.float64]
 Rng = np.random.Generator
 
-ALLOWANCE = Fraction(1, 2**40)
-"""How far a row may be missed, relative to its largest coefficient and its bound (the documented rule)."""
 LOSSES = ("hinge", "squared-hinge", "logistic", "rho", "structural")
 MEASURES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-auc", "average-precision")
 DRIVERS: Mapping[str, Mapping[str, float]] = {
@@ -55,6 +52,7 @@ class Draw:
     way : {"whole", "list", "limit", "slices"}, how it is run
     step : int, iterations of a slice
     tags : tuple of str, what it is made of
+    stated : the model that states the problem (`tests.declared_draws`), None for the Problem itself
     """
 
     seed: int
@@ -67,6 +65,7 @@ class Draw:
     way: str
     step: int
     tags: tuple[str, ...]
+    stated: Any = None
 
     @cached_property
     def exact(self) -> Enumerated:
@@ -78,6 +77,11 @@ class Draw:
             problem.loss, problem.bias, problem.measure, problem.beta or 1.0, problem.k,
         )  # fmt: skip
         return Enumerated(svm, self.allowed, self.penalty, problem.margin == "rho")
+
+    @property
+    def model(self) -> Any:
+        """What a driver is given."""
+        return self.problem if self.stated is None else self.stated
 
     @cached_property
     def c(self) -> Array:
@@ -107,32 +111,6 @@ class Draw:
             f"{self.driver}({options}) {self.way}: n={n} p={p} M={self.problem.M} C={self.problem.C:.3g}: "
             + ", ".join(self.tags)
         )
-
-
-def rows_hold(rows: Any, chosen: Chosen, count: int) -> bool:
-    """Whether the rows hold for some value of the extra variables (one at most), in exact arithmetic."""
-    A = rows.matrix.toarray()
-    low, high, whole = Fraction(-(10**400)), Fraction(10**400), False
-    if A.shape[1] > count:
-        whole = bool(rows.extra.integer[0])
-        low = max(low, Fraction(float(rows.extra.lb[0]))) if math.isfinite(rows.extra.lb[0]) else low
-        high = min(high, Fraction(float(rows.extra.ub[0]))) if math.isfinite(rows.extra.ub[0]) else high
-    for i in range(A.shape[0]):
-        largest = max((abs(Fraction(v)) for v in A[i, :count].tolist()), default=Fraction(0))
-        total = sum((Fraction(float(A[i, j])) for j in chosen), Fraction(0))
-        ends = []
-        for end, sign in ((float(rows.lb[i]), -1), (float(rows.ub[i]), 1)):
-            free = not math.isfinite(end)
-            ends.append(None if free else Fraction(end) + sign * ALLOWANCE * (largest + abs(Fraction(end))) - total)
-        a = Fraction(float(A[i, count])) if A.shape[1] > count else Fraction(0)
-        if a == 0:
-            if (ends[0] is not None and ends[0] > 0) or (ends[1] is not None and ends[1] < 0):
-                return False
-            continue
-        sides = [None if end is None else end / a for end in (ends if a > 0 else ends[::-1])]
-        low = low if sides[0] is None else max(low, sides[0])
-        high = high if sides[1] is None else min(high, sides[1])
-    return (math.ceil(low) <= math.floor(high)) if whole else low <= high
 
 
 # Data: (n, p) values and the scores whose signs become labels ---------------------------------------------

@@ -62,21 +62,30 @@ def judged(draw: Draw, solve: Callable[..., Any], verify: Callable[..., Any]) ->
         if result.claim is not None and draw.seed % 3 == 0:
             again(result, draw, verify, verdict)
     except Exception as error:  # whatever went wrong is a fault of this draw, to be named and repeated
-        verdict.fault("error", f"{type(error).__name__}: {error}")
+        if _is_beyond(draw) and "cannot be evaluated to 1e-6" in str(error):
+            verdict.counts.add("unsure")
+        else:
+            verdict.fault("error", f"{type(error).__name__}: {error}")
     if time.process_time() - began > PATIENCE and draw.way != "slices":
         verdict.fault("slow", f"{time.process_time() - began:.0f} s of processor time at a limit of {PATIENCE:g} s")
     return verdict
 
 
+def _is_beyond(draw: Draw) -> bool:
+    """Whether a program of one's own has numbers beyond those that Clarabel must be able to evaluate."""
+    c = draw.c * np.ones(draw.problem.data.n_samples)
+    return bool(c.min() < 1e-4 or c.max() > 1e6 or c.max() > 1e3 * c.min())
+
+
 def runs(draw: Draw, solve: Callable[..., Any], verdict: Verdict) -> list[Any]:
     """The results of a draw: one, or those of its slices, first and last of them."""
     if draw.way != "slices":
-        return [solve(draw.problem, draw.driver, **draw.options)]
+        return [solve(draw.model, draw.driver, **draw.options)]
     found: list[Any] = []
     for k in range(1, SLICES + 1):
         resume = {"resume": found[-1].state} if found else {}
         found.append(
-            solve(draw.problem, draw.driver, iteration_limit=k * draw.step, checkpoint=True, **draw.options, **resume)
+            solve(draw.model, draw.driver, iteration_limit=k * draw.step, checkpoint=True, **draw.options, **resume)
         )
         if len(found) > 1 and found[-1].bound < found[-2].bound:
             verdict.fault("wrong", f"the bound fell from {found[-2].bound!r} to {found[-1].bound!r} at slice {k}")
@@ -85,7 +94,7 @@ def runs(draw: Draw, solve: Callable[..., Any], verdict: Verdict) -> list[Any]:
         if found[-1].stop_reason.name != "ITERATION_LIMIT":
             break
     else:
-        one = solve(draw.problem, draw.driver, **draw.options)
+        one = solve(draw.model, draw.driver, **draw.options)
         if one.trace and one.trace[-1].iteration * 3 < SLICES * draw.step:
             verdict.fault("endless", f"{SLICES} slices of {draw.step}; one run takes {one.trace[-1].iteration}")
     return found[:1] + found[-1:]

@@ -194,7 +194,7 @@ def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
 
 
 def polytope(problem: Problem, sigma: Any) -> list[Any]:
-    """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed too."""
+    """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed where σ is."""
     selection = problem.selection
     rows = selection.rows
     p = selection.n_features
@@ -205,9 +205,10 @@ def polytope(problem: Problem, sigma: Any) -> list[Any]:
     if len(rows):
         activity = rows.matrix[:, :p] @ sigma
         if len(rows.extra):
-            u = cp.Variable(len(rows.extra), name="u")
+            whole = np.flatnonzero(rows.extra.integer & bool(sigma.attributes["boolean"]))
+            u = cp.Variable(len(rows.extra), name="u", integer=(whole,) if whole.size else False)
             activity = activity + rows.matrix[:, p:] @ u
-            constraints += _between(u, rows.extra.lb, rows.extra.ub)
+            constraints += _between(u, *rows.extra.box)
         constraints += _between(activity, rows.lb, rows.ub)
     return constraints
 

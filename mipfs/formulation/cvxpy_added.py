@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import cvxpy
 
 from mipfs.errors import NumericalError, UsageError
-from mipfs.formulation.cvxpy_attach import MARK, Built, Sigma, added, built_of, reattached
+from mipfs.formulation.cvxpy_attach import MARK, Built, Program, Sigma, added, built_of, reattached
 from mipfs.formulation.cvxpy_rows import compile, read_added
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ def relaxation(formulation: Formulation) -> str:
         return "the relaxation over its pool of selections"
     if built.formulation.hull:
         return "the relaxation over the hull of S"
-    if formulation.sigma is None or built.name == "decomposed-sdp":
-        return "a relaxation of its own"
+    if formulation.sigma is None:
+        return "a relaxation that leaves out rows and costs"
     if formulation.sigma.attributes["boolean"]:
         return "the problem itself"
-    return "the relaxation over the box, 0 <= sigma <= 1 and the rows"
+    how = "the big-M relaxation" if built.name == "big-m" else "the relaxation"
+    return f"{how} over the box, 0 <= sigma <= 1 and the rows"
 
 
 def _is_declared_anew(formulation: Formulation, built: Built) -> bool:
@@ -88,7 +89,8 @@ def _is_declared_anew(formulation: Formulation, built: Built) -> bool:
 
 def _appended(formulation: Formulation, constraints: Sequence[Any]) -> Formulation:
     program = formulation.cvxpy
-    return replace(formulation, cvxpy=cvxpy.Problem(program.objective, [*program.constraints, *constraints]))
+    kind = Program if isinstance(program, Program) else cvxpy.Problem
+    return replace(formulation, cvxpy=kind(program.objective, [*program.constraints, *constraints]))
 
 
 def _over(constraint: Any, first: Formulation) -> Any:

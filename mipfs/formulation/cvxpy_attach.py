@@ -6,19 +6,22 @@ the same parts, a new `Formulation` around it, copies and pickles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import cvxpy
 
 from mipfs.errors import RowError
+from mipfs.formulation.point import Point, shared_values
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
 MARK = "_mipfs_built"
+Values = Callable[[Problem, Point], Mapping[str, Any]]
+"""What of a formulation's variables a classifier gives, by name."""
 
 
 class Sigma(cvxpy.Variable):
@@ -92,50 +95,36 @@ class Sigma(cvxpy.Variable):
             self._loaded = (value, self._row.dual_variables[0].value)
 
 
-class Program(cvxpy.Problem):
-    """The program of a formulation: ``program.constraints.append(...)`` adds to it, where CVXPY gives out a copy."""
+class Given(list[Any]):
+    """The constraints of a declared program; of CVXPY's own list a copy grows, and that would pass a row over."""
 
-    _known = 0
+    def append(self, _: Any) -> None:
+        """Refused, as are its like: `RowError`."""
+        raise RowError(
+            "the list of constraints of a declared program does not grow; add rows by "
+            "formulation.with_constraints([...]), which returns a formulation that has them"
+        )
+
+    def extend(self, _: Any) -> None:
+        """As `append`."""
+        self.append(_)
+
+    def insert(self, _: Any, constraint: Any) -> None:
+        """As `append`."""
+        self.append(constraint)
+
+    def __iadd__(self, other: Any) -> Self:  # type: ignore[misc]
+        self.append(other)
+        return self
+
+
+class Program(cvxpy.Problem):
+    """The program of a formulation of the package."""
 
     @property
     def constraints(self) -> list[Any]:
-        """The constraints themselves, not a copy."""
-        return self._constraints
-
-    def variables(self) -> Any:
-        """The variables of the program as it is now."""
-        self._refresh()
-        return super().variables()
-
-    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
-        """The solver's form of the program as it is now."""
-        self._refresh()
-        return super().get_problem_data(*args, **kwargs)
-
-    def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """Solve the program as it is now."""
-        self._refresh()
-        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]
-
-    def _refresh(self) -> None:
-        """Forget what CVXPY worked out when the program had fewer constraints."""
-        if len(self._constraints) != self._known:
-            grown = self._constraints
-            objective = self._objective
-            self._known = len(grown)
-            for name in [name for name in self.__dict__ if name.endswith("__cache__")]:
-                del self.__dict__[name]
-            cvxpy.Problem.__init__(self, objective, grown)
-            grown[:] = self._constraints  # True and False have become constraints
-            self._constraints = grown
-            self.args = [objective, grown]
-
-
-def may_grow(program: Any) -> None:
-    """Make a program of CVXPY one whose list of constraints may grow."""
-    if type(program) is cvxpy.Problem:
-        program.__class__ = Program
-        program._known = len(program._constraints)
+        """The constraints, a list that does not grow."""
+        return Given(super().constraints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +135,7 @@ class Built:
     ----------
     name : str, its name in the table of formulations
     declare : callable, declares it anew of another problem
+    values : callable, what of its variables a classifier gives
     formulation : Formulation
     objective : tuple of the kind of the objective and its expression
     constraints : tuple of (constraint, its arguments)
@@ -157,6 +147,7 @@ class Built:
 
     name: str
     declare: Callable[[Problem], Formulation]
+    values: Values
     formulation: Formulation
     objective: tuple[type, Any]
     constraints: tuple[tuple[Any, tuple[Any, ...]], ...]
@@ -165,21 +156,25 @@ class Built:
     extras: tuple[tuple[Any, int], ...] = ()
 
 
-def attach(declared: Formulation, name: str, declare: Callable[[Problem], Formulation]) -> Formulation:
-    """Remember what a formulation is; returns it.
+def attach(
+    declared: Formulation, name: str, declare: Callable[[Problem], Formulation], values: Values = shared_values
+) -> Formulation:
+    """Remember what a formulation is; returns it, with a program whose constraints are given.
 
     Parameters
     ----------
     declared : Formulation
     name : str, of the table of formulations
     declare : callable, declares the same formulation of another problem; to be pickled, so no lambda
+    values : callable, its variables' values at a `Point`, by their names in ``variables``; likewise
     """
-    program = declared.cvxpy
+    program = Program(declared.cvxpy.objective, list(declared.cvxpy.constraints))
+    declared = replace(declared, cvxpy=program)
     variables = [*program.variables(), *_leaves(declared.sigma)]
     constraints = tuple((one, tuple(one.args)) for one in program.constraints)
     goal: Any = program.objective
     objective = type(goal), goal.args[0]
-    built = Built(name, declare, declared, objective, constraints, frozenset(v.id for v in variables))
+    built = Built(name, declare, values, declared, objective, constraints, frozenset(v.id for v in variables))
     for variable in variables:
         setattr(variable, MARK, built)
     return declared

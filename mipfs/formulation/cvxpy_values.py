@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import cvxpy
@@ -28,12 +29,9 @@ def load(formulation: Formulation, point: Point) -> None:
     built = built_of(formulation)
     if "rho" not in formulation.variables:
         point = point.unit()  # the program is declared for a margin of 1
-    values: dict[str, Any] = {"w": point.w, "b": point.b, "rho": point.rho}
+    values: Mapping[str, Any] = {"w": point.w, "b": point.b, "rho": point.rho}
     if built is not None:
-        values |= {"xi": point.slacks(problem.loss), "p": np.maximum(point.w, 0.0), "q": np.maximum(-point.w, 0.0)}
-        values["t"] = point.t if built.name in ("fgm", "boolean") else float(point.w @ point.w)
-        if built.name == "nmmkl":
-            values = {}
+        values = built.values(problem, point)
     for name, value in values.items():
         _put(formulation.variables.get(name), value, point)
     if isinstance(formulation.sigma, cvxpy.Variable):
@@ -41,9 +39,9 @@ def load(formulation: Formulation, point: Point) -> None:
     own = 0 if problem.rows is None else len(problem.rows.extra)
     u = [v for v in formulation.cvxpy.variables() if built is not None and v.id in built.variables and v.name() == "u"]
     entries = [(v, k) for v in u for k in range(v.size)] if u else [(None, k) for k in range(own)]
-    if built is not None and built.extras:
-        entries = [*entries[: own - len(built.extras)], *built.extras]
     _put_entries([*entries, *read_added(formulation).extras], point.extra)
+    if built is not None and built.extras:  # of a program that was declared anew: the user's own, which u stands for
+        _put_entries(list(built.extras), point.extra[own - len(built.extras) : own])
 
 
 def _put(variable: Any, value: Any, point: Point) -> None:
@@ -58,9 +56,6 @@ def _put(variable: Any, value: Any, point: Point) -> None:
     (leaf,) = leaves
     if leaf.shape == (point.v.size,):  # the weights of the atoms' columns
         leaf.save_value(point.v)
-    elif leaf.shape == (point.w.size + 1, point.w.size + 1):  # [W w; wᵀ 1]
-        both = np.append(point.w, 1.0)
-        leaf.save_value(np.outer(both, both))
 
 
 def _put_entries(entries: list[tuple[Any, int]], values: tuple[float | None, ...]) -> None:

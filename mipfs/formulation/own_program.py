@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 SAME = 1e-6
 """By how much, relative to (P)'s value, the program's may differ."""
 ROUGH = 1e-4
-"""As `SAME` where Clarabel says "almost solved", and how much is missing where a weaker relaxation is named."""
-SMALLEST = 1e-9
-"""By how much it may differ at a value of nearly 0."""
+"""How much is missing, relatively, where a weaker relaxation is named; how sure a value is where (P) has none."""
+SMALLEST = 1e-15
+"""By how much it may differ at a value of nearly 0, relative to the loss where all weights are 0."""
 TIGHT = 1e-9
 """The gap of the SVM that says v(σ)."""
 DRAWN, STRANGE = 20, 5
@@ -110,6 +110,7 @@ class Evaluation:
         self.problem = problem
         self._fixed = fixed
         self._cut_off: list[tuple[Place, float]] = []
+        self._unsure = 0
         self._rng = np.random.default_rng(0)
 
     def compare_drawn(self) -> None:
@@ -126,6 +127,8 @@ class Evaluation:
         chosen = list(self._selections(DRAWN if is_whole else half))
         for sigma in chosen:
             self._compare(self._place(sigma), exact=True)
+        if 2 * self._unsure > len(chosen):
+            raise self._unknown()
         if not is_whole and len(chosen) > 1:
             for _ in range(half):
                 picked = self._rng.choice(len(chosen), size=2, replace=False)
@@ -165,15 +168,19 @@ class Evaluation:
         program = self.formulation.cvxpy
         if program.is_mixed_integer() or not program.is_dcp():
             return  # no conic solver takes it, the driver `conic` neither
-        if Canonical(program).solve() == "solved":
-            value = float(program.value)
-            if "rho" in self.formulation.variables:
-                value = self.problem.unit_margin(value)
-            if value > self.problem.unit_margin(objective) * (1.0 + SAME) + SMALLEST:
-                raise UsageError(
-                    f"the program of the formulation is worth {value:.6g} and the best selection of its problem "
-                    f"{objective:.6g}: it is no relaxation of that; say is_relaxation=False, or state its own problem"
-                )
+        sign = 1.0 if isinstance(program.objective, cvxpy.Minimize) else -1.0
+        said, least, most = Canonical(program).solve_fixed({})
+        if said == "failed":
+            raise self._unknown()
+        value = min(sign * least, sign * most)
+        most_of_it = self.problem.unit_margin(objective)
+        if "rho" in self.formulation.variables and math.isfinite(value):
+            value = self.problem.unit_margin(value)
+        if value > most_of_it * (1.0 + SAME) + SMALLEST * self._at_nothing:
+            raise UsageError(
+                f"the program of the formulation is worth {value:.6g} and the best selection of its problem "
+                f"{objective:.6g}: it is no relaxation of that; say is_relaxation=False, or state its own problem"
+            )
 
     def _selections(self, number: int) -> Iterator[Array]:
         """Selections of S: where costs are drawn, the cheapest."""
@@ -255,20 +262,23 @@ class Evaluation:
         least, value = self._value(place)
         if not math.isfinite(value):
             return 1.0
-        said, worth = self._fixed.at(place)
-        if said in ("infeasible", "failed", "stopped"):
+        said, low, high = self._fixed.at(place)
+        if said == "infeasible":
             if is_answer:
-                raise self._refused(place, "leaves out" if said == "infeasible" else "cannot be evaluated at", value)
-            if said == "infeasible":
-                self._cut_off.append((place, value))
+                raise self._refused(place, "leaves out", value)
+            self._cut_off.append((place, value))
             return 1.0
-        room = (ROUGH if said == "almost" else SAME) * abs(value) + SMALLEST
-        if said == "unbounded" or worth < least - room:
+        room = SAME * abs(value) + SMALLEST * self._at_nothing
+        if low > value + room:
+            raise self._refused(place, "is more at", value, low)
+        if high < least - room:
             if exact:
-                raise self._refused(place, "is less at", value, worth)
-            return worth / least if least > 0.0 else 1.0
-        if worth > value + room:
-            raise self._refused(place, "is more at", value, worth)
+                raise self._refused(place, "is less at", value, high)
+            return high / least if least > 0.0 else 1.0
+        if not max(high - low, value - least) <= room:
+            if is_answer:
+                raise self._unknown()
+            self._unsure += exact
         return 1.0
 
     def _compare_impossible(self, chosen: list[Array]) -> None:
@@ -297,9 +307,10 @@ class Evaluation:
 
     def _refuse_if_worth(self, place: Place, as_if: Array, what: str) -> None:
         assert self._fixed is not None
-        said, worth = self._fixed.at(place)
-        if said == "unbounded" or (said in ("solved", "almost") and worth < FAR * abs(self._value(place, as_if)[1])):
-            raise self._refused(place, what, math.inf, worth)
+        said, low, high = self._fixed.at(place)
+        is_sure = high - low <= ROUGH * abs(high)  # of Clarabel's infinity it is not
+        if said == "unbounded" or (is_sure and high < FAR * abs(self._value(place, as_if)[1])):
+            raise self._refused(place, what, math.inf, high)
 
     def _beside(self) -> Iterator[Array]:
         """Selections that the rows of the program allow, and the problem does not."""
@@ -312,6 +323,13 @@ class Evaluation:
                     yield found.astype(float)
             except NumericalError:
                 continue
+
+    def _unknown(self) -> UsageError:
+        """The error that says that Clarabel's numbers are too rough to say anything."""
+        return UsageError(
+            "the program of the formulation cannot be evaluated to 1e-6 by Clarabel, so nothing is said of it; name "
+            "its weights w and its intercept b, scale its data, or give mipfs.solve the Problem itself"
+        )
 
     def _refused(self, place: Place, what: str, value: float, worth: float = math.inf) -> UsageError:
         """The error that says where the program is another problem, and in which part of it that shows."""
@@ -369,15 +387,12 @@ class _Fixed:
         self._program = Canonical(program)
         self._sign = 1.0 if isinstance(formulation.cvxpy.objective, cvxpy.Minimize) else -1.0
 
-    def at(self, place: Place) -> tuple[str, float]:
-        """The status and the value of the program with what is fixed at a point."""
+    def at(self, place: Place) -> tuple[str, float, float]:
+        """The status of the program with what is fixed at a point, and what its value lies between."""
         values = self._values(place)
-        at = {variable: values[name] for name, variable in self._fixed.items()}
-        try:
-            said, worth = self._program.solve_fixed(at)
-        except NumericalError:
-            return "failed", math.inf
-        return said, self._sign * worth
+        said, *ends = self._program.solve_fixed({variable: values[name] for name, variable in self._fixed.items()})
+        low, high = sorted(self._sign * end for end in ends)
+        return said, low, high
 
     def violated(self, place: Place) -> str:
         """The constraint over what is fixed alone that a point violates most, in words; empty where there is none."""

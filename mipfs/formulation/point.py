@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
+
+if TYPE_CHECKING:
+    from mipfs.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +46,8 @@ class Point:
         """ξ, shape (n,): y_i f(x_i) + ξ_i ≥ ρ, for the logistic loss ≥ 0."""
         found: Array = get_loss(loss).slacks(self.margins, self.rho)
         return found
+
+
+def shared_values(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """What most formulations have of a classifier: the variables ``w``, ``b``, ``rho`` and ``xi``."""
+    return {"w": point.w, "b": point.b, "rho": point.rho, "xi": point.slacks(problem.loss)}

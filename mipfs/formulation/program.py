@@ -62,10 +62,6 @@ class Formulation:
     is_relaxation: bool = True
     hull: bool = False
 
-    def __post_init__(self) -> None:
-        if self.cvxpy is not None:
-            importlib.import_module("mipfs.formulation.cvxpy_attach").may_grow(self.cvxpy)
-
     def __repr__(self) -> str:
         said = "a program of your own"
         if self.cvxpy is not None:

@@ -22,6 +22,7 @@ from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.point import Point, shared_values
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -58,7 +59,12 @@ def declare(problem: Problem) -> Formulation:
     """Declare the Boolean relaxation of a problem, with its penalties and the rows of its selection."""
     check(problem, "boolean")
     check_size(problem.data, "CVXPY program")
-    return attach(program_of(problem), "boolean", declare)
+    return attach(program_of(problem), "boolean", declare, values_at)
+
+
+def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """The variables at a classifier: t_j = w_j² too."""
+    return {**shared_values(problem, point), "t": point.t}
 
 
 def program_of(problem: Problem) -> Formulation:

@@ -16,6 +16,7 @@ forced out has no row. An extra variable u_k in [l, h] costs h ν⁺ − l ν⁻
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import cp, design_of, dual_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
@@ -81,7 +83,12 @@ def declare(problem: Problem) -> Formulation:
     scatter = sparse.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(p, free.size))
     sigma = Sigma(problem, quadratic, scatter)
     variables = {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta}
-    return attach(Formulation(problem, program, sigma, variables), "nmmkl", declare)
+    return attach(Formulation(problem, program, sigma, variables), "nmmkl", declare, values_at)
+
+
+def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """Nothing but σ: its variables are those of the dual."""
+    return {}
 
 
 def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:

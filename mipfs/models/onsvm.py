@@ -10,11 +10,17 @@ classifier to compare with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
+from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -48,7 +54,13 @@ def declare(problem: Problem) -> Formulation:
     program = cp.Problem(cp.Minimize(cp.sum(p + q) + L.value), L.rows)
     variables = {"p": p, "q": q, "w": p - q, "b": b, "xi": L.xi, "alpha": L.alpha}
     declared = Formulation(problem, program, None, variables, solver="highs", is_relaxation=False)
-    return attach(declared, "onsvm", declare)
+    return attach(declared, "onsvm", declare, values_at)
+
+
+def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """The variables at a classifier: w = p − q, one of each 0."""
+    parts = {"p": np.maximum(point.w, 0.0), "q": np.maximum(-point.w, 0.0)}
+    return {**parts, "b": point.b, "xi": point.slacks(problem.loss)}
 
 
 @declared

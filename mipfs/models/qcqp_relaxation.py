@@ -25,7 +25,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.models.boolean_relaxation import program_of
+from mipfs.models.boolean_relaxation import program_of, values_at
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted
 from mipfs.plumbing.declared import declared
@@ -75,7 +75,7 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     check(problem, "fgm")
     check_size(problem.data, "CVXPY program")
     if problem.selection.is_plain:
-        return attach(program_of(problem), "fgm", declare)
+        return attach(program_of(problem), "fgm", declare, values_at)
     over_hull = restricted(problem, generated(problem), "primal")
     return attach(replace(over_hull, hull=True), "fgm", declare)
 

@@ -18,6 +18,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
+from mipfs.formulation.point import Point, shared_values
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -62,7 +63,12 @@ def declare(problem: Problem) -> Formulation:
     # min  ½ t + L
     program = cp.Problem(cp.Minimize(0.5 * t + L.value), [*L.rows, *norms, *ends_of(problem, w)])
     variables = {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
-    return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare)
+    return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare, values_at)
+
+
+def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """The variables at a classifier: t = ‖w‖² too."""
+    return {**shared_values(problem, point), "t": float(point.w @ point.w)}
 
 
 @declared

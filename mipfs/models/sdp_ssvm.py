@@ -17,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
+from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -77,8 +80,14 @@ def declare(problem: Problem) -> Formulation:
     program = cp.Problem(
         cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse, *ends_of(problem, w)]
     )
-    variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha}
-    return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare)
+    variables = {"w": w, "b": b, "W": W, "V": V, "xi": L.xi, "alpha": L.alpha}
+    return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare, values_at)
+
+
+def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+    """The variables at a classifier: V = (w, 1)(w, 1)ᵀ, of which w and W are parts."""
+    both = np.append(point.w, 1.0)
+    return {"V": np.outer(both, both), "b": point.b, "xi": point.slacks(problem.loss)}
 
 
 @declared

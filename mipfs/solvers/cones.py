@@ -27,6 +27,7 @@ from scipy import sparse
 from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import process_of
+from mipfs.solvers.reduced import NoSolutionError, Reduction, ends_of
 from mipfs.solvers.vectors import is_whole
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
@@ -53,6 +54,12 @@ SHOWN = 1e-6
 """How far multipliers that show infeasibility, or a direction that shows unboundedness, may miss that, relatively."""
 IN_PROCESS_WORK = 3e6
 """Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
+CLOSE = 1e-8
+"""How close, relatively, the ends of a value are when it is not tried again."""
+FIRST_ORDER = 1e-3
+"""How close, relatively, they must be to say anything: they are right in first order."""
+SMALL = 1e-9
+"""The least unit of a variable, relative to the largest."""
 REPEATED_WORK = 3e8
 """As `IN_PROCESS_WORK`, for programs solved by the hundred: a process of its own would cost each of them a second."""
 POLL_SECONDS = 0.02
@@ -186,7 +193,7 @@ class Canonical:
         answer = {"status": "Solved", "x": solution.values, "z": -program.multipliers(), "obj_val": solution.bound}
         return self._keep({**answer, "solve_time": 0.0, "iterations": 0})
 
-    def solve_fixed(self, at: Mapping[Any, Array]) -> tuple[str, float]:
+    def solve_fixed(self, at: Mapping[Any, Array]) -> tuple[str, float, float]:
         """Solve with variables fixed, in this process; what stands in the program's variables stays.
 
         Parameters
@@ -195,14 +202,9 @@ class Canonical:
 
         Returns
         -------
-        str, float
-            As `solve` says, or "almost" where Clarabel calls it almost solved; and the value in the sense of the
-            solver's minimisation, infinite where there is none.
-
-        Raises
-        ------
-        NumericalError
-            Clarabel raised an error, twice.
+        str, float, float
+            As `solve` says; and what the value lies between, in the sense of the solver's minimisation: infinite where
+            there is none, and -inf and inf where it "failed".
         """
         size = self.data["c"].size
         first = self.data["param_prob"].var_id_to_col
@@ -213,23 +215,13 @@ class Canonical:
             x[place], is_fixed[place] = values, True
         left = np.flatnonzero(~is_fixed)
         half, A = self._matrix("P"), sparse.csc_matrix(self.data["A"])
-        P = half + sparse.triu(half, 1).T
-        q = self.data["c"] + P @ x
-        request = (
-            sparse.csc_matrix(sparse.triu(P[left][:, left])),
-            q[left],
-            A[:, left],
-            self.data["b"] - A @ x,
-            self.cones,
-        )
-        answer = _asked(request)
-        assert answer is not None  # nothing stops it
-        said = STATUSES.get(answer["status"], "failed")
-        if said != "solved":
-            return said, -np.inf if said == "unbounded" else np.inf
-        x[left] = answer["x"]
-        said = "solved" if answer["status"] == "Solved" else "almost"
-        return said, float(0.5 * x @ (P @ x) + self.data["c"] @ x) + self.offset
+        P, q = half + sparse.triu(half, 1).T, self.data["c"]
+        try:
+            reduced = Reduction(P[left][:, left], (q + P @ x)[left], A[:, left], self.data["b"] - A @ x, self.cones)
+        except NoSolutionError:
+            return "infeasible", np.inf, np.inf
+        offset = reduced.offset + float(0.5 * x @ (P @ x) + q @ x) + self.offset
+        return _between(reduced.request(), offset)
 
     def _matrix(self, name: str) -> Any:
         size = self.data["c"].size
@@ -260,6 +252,41 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
     """
     answer = _asked((P, q, A, b, cones))
     return (answer["x"], answer["z"]) if answer is not None and STATUSES.get(answer["status"]) == "solved" else None
+
+
+def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: float) -> tuple[str, float, float]:
+    """What a program is, as `Canonical.solve` says, and what its value and an offset lie between, by the closest try."""
+    P, q, A, b, cones = request
+    if not q.size:
+        return "solved", offset, offset
+    best = "failed", -np.inf, np.inf
+    # a direction that "shows" that there is no bound is small beside large costs
+    dear, curved = float(np.abs(q).max()) or 1.0, float(np.abs(P.data).max(initial=0.0))
+    for first in dict.fromkeys((dear, max(dear, curved))):
+        unit, sizes = first, np.ones(q.size)
+        for settings in (TIGHT, TIGHT, TIGHT, SAFER):
+            D = sparse.diags_array(sizes)
+            scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
+            try:
+                answer = _believed(_clarabel(*scaled, settings), *scaled)
+            except NumericalError:
+                continue
+            said = STATUSES.get(answer["status"], "failed")
+            if said in ("infeasible", "unbounded") and best[0] == "failed" and unit == first:
+                end = np.inf if said == "infeasible" else -np.inf
+                return said, end, end
+            if said != "solved":
+                continue
+            low, high = sorted(unit * end for end in ends_of(scaled, answer["x"], answer["z"]))
+            least, most = low + offset, high + offset
+            x, size = np.abs(sizes * answer["x"]), max(abs(least), abs(most))
+            if most - least < min(best[2] - best[1], FIRST_ORDER * size):
+                best = said, least, most
+            if best[0] == "solved" and best[2] - best[1] <= CLOSE * abs(best[1]):
+                return best
+            if x.any():  # again in units of the answer: tolerances are absolute where a value is small
+                unit, sizes = max(abs(low), abs(high), 1e-300), np.maximum(x, SMALL * x.max())
+    return best
 
 
 def _asked(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | None:
