@@ -63,8 +63,20 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
         found = _evaluated(statement, document, chosen)
-    _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
+    used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
+    _check_places(statement, document, used)
+    _check_rounded_off(data, document, used)
     return found
+
+
+def _check_rounded_off(data: Instance, document: Document, used: set[int]) -> None:
+    """What is said to have no weight that counts is selected, and has none at all."""
+    names = document.get("rounded_off", ())
+    ids = _columns(names, data)
+    require(len({*names}) == len(names), "a weight is said twice to be rounding")
+    require(used.issuperset(ids.tolist()), "a feature that is not selected is said to have a weight that is rounding")
+    held = [name for name in names if document["weights"].get(name, 0.0)]
+    require(not held, f"the weight of {held[0] if held else ''!r} is said to be rounding and 0, and is not")
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:

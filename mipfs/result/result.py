@@ -143,6 +143,8 @@ class Result(Judged, Plotted, HasCuts):
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
     calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
+    rounded_off : tuple of str
+        Names of selected columns whose weight is 0, for what was found of it was rounding (`mipfs.run.stored`).
     rules : int, the version of the rules by which the data was read and scaled (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -188,6 +190,7 @@ class Result(Judged, Plotted, HasCuts):
     command: str | None = None
     settings: DriverSettings | None = field(default=None, repr=False)
     calibration: Mapping[str, Any] | None = field(default=None, repr=False)
+    rounded_off: tuple[str, ...] = ()
     rules: int = FIRST_RULES
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)

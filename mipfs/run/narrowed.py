@@ -23,6 +23,7 @@ def narrowed(result: Result, problem: Problem) -> Result:
     return dataclasses.replace(
         result,
         selected=_names(result.selected),
+        rounded_off=_names(result.rounded_off),
         columns=_less(result.columns),
         n_features=result.n_features - 1,
         scaling=scaling,
