@@ -1,4 +1,4 @@
-"""Weights that are no more than rounding are 0, and said to be: by the share of the scores, and the objective without."""
+"""Weights that are no more than rounding are 0, and said to be: by their share of the scores and by the objective."""
 
 from __future__ import annotations
 
