@@ -321,6 +321,7 @@ def follows(head: list[str], rows: list[list[str]], kept: list[str]) -> list[str
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_honest_results_on_random_tables_verify(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rnd = random.Random(seed)
