@@ -124,16 +124,23 @@ def test_groups_keep_their_selection() -> None:
     assert found.rounded_off == ("a",)
 
 
+@pytest.mark.parametrize("C", [0.1, 1000.0])
 @pytest.mark.parametrize("measure", ["f1", "prbep"])
-def test_a_measure_without_a_classifier_is_constant(measure: str) -> None:
+def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> None:
     """At an optimum of w = 0 the sign of 1e-17 decided every label; now there is no weight and no intercept."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     frame = pd.DataFrame(rng.normal(size=(40, 5)), columns=list("abcde"))
-    frame["y"] = np.where(rng.random(40) < 0.2, 1, -1)
-    result = mipfs.solve(Problem(mipfs.read(frame, label="y"), loss="structural", measure=measure, M=2, C=0.1))
-    assert result.objective == 0.1
+    y = np.where(rng.random(40) < 0.2, 1, -1)
+    y[:2] = 1, -1
+    frame["y"] = y
+    data = mipfs.read(frame, label="y", scale="standard")
+    result = mipfs.solve(Problem(data, loss="structural", measure=measure, M=2, C=C), iteration_limit=100)
+    assert result.objective == C
     assert dict(result.weights) == {}
     assert result.intercept == 0.0
+    assert mipfs.verify(result, data).accepted
+    if (measure, C) == ("f1", 1000.0):
+        assert result.rounded_off == result.selected == ("c", "d")
 
 
 @pytest.mark.parametrize(
