@@ -65,18 +65,23 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = _evaluated(statement, document, chosen)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     _check_places(statement, document, used)
-    _check_rounded_off(data, document, used)
+    _check_weightless(data, document, used)
     return found
 
 
-def _check_rounded_off(data: Instance, document: Document, used: set[int]) -> None:
-    """What is said to have no weight that counts is selected, and has none at all."""
-    names = document.get("rounded_off", ())
-    ids = _columns(names, data)
-    require(len({*names}) == len(names), "a weight is said twice to be rounding")
-    require(used.issuperset(ids.tolist()), "a feature that is not selected is said to have a weight that is rounding")
-    held = [name for name in names if document["weights"].get(name, 0.0)]
-    require(not held, f"the weight of {held[0] if held else ''!r} is said to be rounding and 0, and is not")
+def _check_weightless(data: Instance, document: Document, used: set[int]) -> None:
+    """What is said to have no weight is what is selected and has none, where that is said."""
+    names = document.get("weightless")
+    if names is None:
+        return
+    ids = {*_columns(names, data).tolist()}
+    require(len({*names}) == len(names), "a feature is said twice to have no weight")
+    require(used >= ids, "a feature that is not selected is said to have no weight")
+    held = {int(j) for j, w in zip(_columns(document["weights"], data), document["weights"].values(), strict=True) if w}
+    for j in sorted(used):
+        is_said = j in ids
+        said = f"{data.feature_names[j]!r} is {'' if is_said else 'not '}said to have no weight"
+        require(is_said == (j not in held), f"{said}, and has {'one' if is_said else 'none'}")
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:

@@ -325,5 +325,5 @@ class ResultDocument(TypedDict):
     command: NotRequired[str | None]
     settings: NotRequired[Settings | None]
     calibration: NotRequired[SigmoidEntry | Isotonic | None]
-    rounded_off: NotRequired[Texts]
+    weightless: NotRequired[Texts | None]
     rules: NotRequired[Annotated[Whole, Written(Version)]]

@@ -55,7 +55,7 @@ def summary_blocks(result: Result) -> list[Block]:
         pairs.append(("class weights", weights_in_words(result)))
     if missing := missing_in_words(result):
         pairs.append(("raw table", missing))
-    if result.rounded_off:
+    if result.weightless:
         pairs.append(("no weight", rounded_in_words(result)))
     if words := constant_words(result):
         pairs.append(("classifier", Alarm(words)))

@@ -121,8 +121,8 @@ def problem_words(result: Result) -> list[str]:
 
 def rounded_in_words(result: Result) -> str:
     """Which of what is selected has no weight, for what was found of it was rounding."""
-    names = list(result.rounded_off)
-    return f"{_listed(names)}: what was found was no more than rounding, and the objective is no larger without it"
+    names = list(result.weightless or ())
+    return f"{_listed(names)}: no more than rounding was found, and the objective is no larger without it"
 
 
 def weights_in_words(result: Result) -> str:

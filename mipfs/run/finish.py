@@ -56,7 +56,7 @@ def result_of(run: Run, driver: str) -> Result:
         selected=selected,
         weights=classifier.weights,
         intercept=classifier.intercept,
-        rounded_off=classifier.rounded_off,
+        weightless=classifier.weightless,
         params={**parameters(run.problem), "gap": float(run.options.gap)},
         driver=driver,
         seconds=run.elapsed,

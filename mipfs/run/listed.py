@@ -18,7 +18,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
 from mipfs.run.run import Incumbent, Run
-from mipfs.run.stored import Stored, as_stored
+from mipfs.run.stored import StoredClassifier, as_stored
 
 LISTED_GAP = 1e-9
 """Relative gap to which a listed support is solved."""
@@ -47,7 +47,7 @@ class Shown:
     """
 
     found: Incumbent
-    stored: Stored
+    stored: StoredClassifier
     dual: Dual
 
 

@@ -41,33 +41,33 @@ it counts is not concluded from its size, but from the objective without it.
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredClassifier:
     """A classifier as a result states it.
 
     Attributes
     ----------
     weights, intercept : by name, on the user's scale; without a classifier none, and NaN
     objective : float, what these numbers are worth
-    rounded_off : names of the columns whose weight was no more than rounding, and is 0
+    weightless : names of the columns whose weight is 0, or was no more than rounding and became 0
     """
 
     weights: dict[str, float] = field(default_factory=dict)
     intercept: float = math.nan
     objective: float = math.inf
-    rounded_off: tuple[str, ...] = ()
+    weightless: tuple[str, ...] | None = None
 
 
-def stored(run: Run) -> Stored:
+def stored(run: Run) -> StoredClassifier:
     """The incumbent as it is stored; its objective becomes what that is worth."""
     if run.incumbent is None:
-        return Stored()
+        return StoredClassifier()
     found = as_stored(run.problem, run.incumbent)
     run.incumbent = replace(run.incumbent, objective=found.objective)
     run.bound = min(run.bound, run.incumbent.objective)
     return found
 
 
-def as_stored(problem: Problem, found: Incumbent) -> Stored:
+def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
     """A classifier as it is stored, without weights that are no more than rounding, and its objective as such.
 
     σ stays: a feature of weight 0 is selected as before, so what is in S remains in it.
@@ -82,8 +82,8 @@ def as_stored(problem: Problem, found: Incumbent) -> Stored:
             objective, weights, intercept = without
             break
         idle = idle[: idle.size // 2]
-    rounded_off = tuple(data.feature_names[j] for j in np.sort(ids[idle]))
-    return Stored(weights_by_name(data, ids, weights), intercept, objective, rounded_off)
+    weightless = tuple(data.feature_names[j] for j in np.sort(ids[weights == 0.0]))
+    return StoredClassifier(weights_by_name(data, ids, weights), intercept, objective, weightless)
 
 
 def _idle(problem: Problem, ids: Integers, w: Array) -> Integers:

@@ -41,7 +41,7 @@ def test_what_a_leak_leaves_is_no_weight(saved: tuple[Path, Path]) -> None:
     """The feature is selected, has no weight, is named, and both checkers find the objective that is stated."""
     path, table = saved
     result = Result.load(path)
-    assert result.rounded_off == ("a",)
+    assert result.weightless == ("a",)
     assert "a" in result.selected
     assert "a" not in result.weights
     assert min(map(abs, result.weights.values())) > 0.1
@@ -73,7 +73,7 @@ def test_rounding_goes_and_weights_stay(loss: str) -> None:
     """Weights below what the objective can tell are 0; the rest keeps its bits."""
     found = stored_at(three(loss=loss), [1.25, 1e-17, -3e-18])
     assert found.weights == {"x": 1.25}
-    assert found.rounded_off == ("a", "b")
+    assert found.weightless == ("a", "b")
 
 
 def test_a_tiny_weight_of_a_huge_column_is_real() -> None:
@@ -82,7 +82,7 @@ def test_a_tiny_weight_of_a_huge_column_is_real() -> None:
     assert 0.0 < abs(best["b"]) < 1e-11
     found = stored_at(three(1e12, C=10.0), [1.0, 1e-17, best["b"]])
     assert found.weights == {"x": 1.0, "b": best["b"]}
-    assert found.rounded_off == ("a",)
+    assert found.weightless == ("a",)
 
 
 def test_a_small_share_that_the_objective_tells_is_real() -> None:
@@ -92,9 +92,9 @@ def test_a_small_share_that_the_objective_tells_is_real() -> None:
     problem = Problem(mipfs.Instance.from_arrays(X, y), M=2, C=1e12, bias=False)
     whole = stored_at(problem, [1.0 - 1e-12, 1e-10])
     assert set(whole.weights) == {"x1", "x2"}
-    assert whole.rounded_off == ()
+    assert whole.weightless == ()
     loose = Problem(mipfs.Instance.from_arrays(X, y), M=2, C=1e-6, bias=False)
-    assert stored_at(loose, [2.0, 1e-20]).rounded_off == ("x2",)
+    assert stored_at(loose, [2.0, 1e-20]).weightless == ("x2",)
 
 
 def test_of_several_the_least_go_where_not_all_can() -> None:
@@ -104,7 +104,7 @@ def test_of_several_the_least_go_where_not_all_can() -> None:
     problem = Problem(mipfs.Instance.from_arrays(X, y), M=3, C=1e12, bias=False)
     found = stored_at(problem, [1.0 - 1e-12, 1e-10, 1e-22])
     assert set(found.weights) == {"x1", "x2"}
-    assert found.rounded_off == ("x3",)
+    assert found.weightless == ("x3",)
 
 
 @pytest.mark.parametrize("ends", [(0.0, None), (None, 0.0), (-1e-16, 2.0), (0.0, 0.0)])
@@ -112,7 +112,7 @@ def test_bounds_hold(ends: tuple[float | None, float | None]) -> None:
     """0 lies between the ends of every bound."""
     found = stored_at(three(weight_bounds={"a": ends, "x": (0.0, 1.0)}), [1.0, 1e-17, 1e-17])
     assert found.weights == {"x": 1.0}
-    assert "b" in found.rounded_off
+    assert "b" in found.weightless
 
 
 def test_groups_keep_their_selection() -> None:
@@ -121,7 +121,7 @@ def test_groups_keep_their_selection() -> None:
     problem = Problem(data, M=1, C=1.0, atoms=mipfs.atoms.make("groups", data, groups={"g": ["x", "a"], "h": ["b"]}))
     found = as_stored(problem, Incumbent(np.array([0]), np.array([1.0, 1e-18]), 0.0, 7.0))
     assert found.weights == {"x": 1.0}
-    assert found.rounded_off == ("a",)
+    assert found.weightless == ("a",)
 
 
 @pytest.mark.parametrize("C", [0.1, 1000.0])
@@ -140,14 +140,15 @@ def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> N
     assert result.intercept == 0.0
     assert mipfs.verify(result, data).accepted
     if (measure, C) == ("f1", 1000.0):
-        assert result.rounded_off == result.selected == ("c", "d")
+        assert result.weightless == result.selected == ("c", "d")
 
 
 @pytest.mark.parametrize(
     ("names", "word"),
     [
-        (["status=none"], "is said to be rounding and 0"),
-        (["b"], "not selected"),
+        (["a", "status=none"], "'status=none' is said to have no weight, and has one"),
+        ([], "'a' is not said to have no weight, and has none"),
+        (["a", "b"], "not selected"),
         (["stranger"], "no feature"),
         (["a", "a"], "twice"),
         ("a", "list"),
@@ -156,13 +157,13 @@ def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> N
 def test_a_forged_word_is_refused(saved: tuple[Path, Path], tmp_path: Path, names: object, word: str) -> None:
     """That a weight is rounding is said of selected columns without one alone."""
     path, table = saved
-    document = json.loads(path.read_text(encoding="utf-8")) | {"rounded_off": names}
+    document = json.loads(path.read_text(encoding="utf-8")) | {"weightless": names}
     forged = tmp_path / path.name
     forged.write_text(json.dumps(document), encoding="utf-8")
     (tmp_path / "leak.cert.npz").write_bytes(path.with_suffix(".cert.npz").read_bytes())
     assert judged(forged, table)[0] == "rejected"
     if names == "a":
-        with pytest.raises(mipfs.DataError, match="rounded_off"):
+        with pytest.raises(mipfs.DataError, match="weightless"):
             Result.load(forged)
         return
     report = mipfs.verify(Result.load(forged), mipfs.read(table, label="y", scale="standard"))
