@@ -1,10 +1,11 @@
-"""For every test: one thread for linear algebra, rare looks for garbage, and tables of cases that are sampled."""
+"""For every test: one thread for linear algebra, nothing waits for the disk, garbage is rarely looked for; sampling."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+import stat
 import threading
 from typing import Any
 
@@ -18,6 +19,17 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+_SYNCHRONISE = os.fsync
+
+
+def _without_the_disk(handle: int) -> None:
+    """`os.fsync` of a file or a folder only looks whether there is one: thousands of saves wait some ms each for a disk
+    that no test takes the power from. Tests of when it is called put their own in its place."""
+    if stat.S_IFMT(os.fstat(handle).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+        _SYNCHRONISE(handle)
+
+
+os.fsync = _without_the_disk
 
 FAST_SEEDS, SLOW_SEEDS = 5, 8
 """Seeds of a test in ``make test``, and in this and ``make slow`` together, where its cases differ by their seed alone.

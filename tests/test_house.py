@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import mipfs
+from tests.sources import nodes, tree
 
 ROOT = Path(__file__).resolve().parents[1]
 POSITIONAL = 8
@@ -109,7 +110,7 @@ def test_no_function_has_many_positional_parameters() -> None:
     many, package = set(), ROOT / "mipfs"
     for path in package.rglob("*.py"):
         place = path.relative_to(package).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not place.startswith("cli/"):
                 names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
                 if len(names[names[:1] in (["self"], ["cls"]) :]) > POSITIONAL:
@@ -133,8 +134,7 @@ def test_functions_with_many_branches_are_few_and_say_why() -> None:
 
 def _texts(path: Path) -> list[tuple[int, str]]:
     """Line and text of every string that stands as a statement: docstrings, and what is said below constants."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    return [(node.lineno, node.value.value.strip()) for node in nodes
+    return [(node.lineno, node.value.value.strip()) for node in nodes(path)
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)]  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_nothing_is_so_many() -> None:
 def test_every_file_and_every_public_class_and_function_in_it_says_what_it_is() -> None:
     silent = []
     for path in (ROOT / "mipfs").rglob("*.py"):
-        module = ast.parse(path.read_text(encoding="utf-8"))
+        module = tree(path)
         named = [
             node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
         ]

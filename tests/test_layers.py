@@ -7,13 +7,14 @@ import builtins
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import mipfs
+from tests.sources import nodes, tree
 
 PACKAGE = Path(mipfs.__file__).parent
 CORE = (
@@ -46,21 +47,21 @@ def sources(only: str = "") -> Iterator[tuple[str, Path, ast.Module]]:
     """The room, the path and the tree of every file, or of those in one room."""
     for room, path in files():
         if only in ("", room):
-            yield room, path, ast.parse(path.read_text(encoding="utf-8"))
+            yield room, path, tree(path)
 
 
 @cache
 def every_import() -> list[tuple[str, Path, int, str]]:
     """Room, path, line and name of whatever any file imports of the package."""
-    return [(room, path, line, name) for room, path, tree in sources() for line, name in imported(tree)]
+    return [(room, path, line, name) for room, path, _ in sources() for line, name in imported(nodes(path))]
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def imported(of: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and dotted name of what a file imports of the package, at any depth, and of modules that strings name.
 
     Imports for types count, too: a room whose types are those of a room above it cannot be read without that.
     """
-    for node in ast.walk(tree):
+    for node in of:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -99,10 +100,10 @@ def test_imports_go_down() -> None:
 
 
 def test_strings_are_seen_too() -> None:
-    tree = ast.parse("def f():\n    import mipfs.cli.app\n    return importlib.import_module('mipfs.drivers.gbd')\n")
-    assert sorted(name for _, name in imported(tree)) == ["mipfs.cli.app", "mipfs.drivers.gbd"]
-    tree = ast.parse("if TYPE_CHECKING:\n    from mipfs.cli import app\nfrom mipfs import solve\n")
-    assert sorted(name for _, name in imported(tree)) == ["mipfs.cli.app", "mipfs.solve"]
+    module = ast.parse("def f():\n    import mipfs.cli.app\n    return importlib.import_module('mipfs.drivers.gbd')\n")
+    assert sorted(name for _, name in imported(ast.walk(module))) == ["mipfs.cli.app", "mipfs.drivers.gbd"]
+    module = ast.parse("if TYPE_CHECKING:\n    from mipfs.cli import app\nfrom mipfs import solve\n")
+    assert sorted(name for _, name in imported(ast.walk(module))) == ["mipfs.cli.app", "mipfs.solve"]
     names = ("solve", "lab.page.write", "lab.shelf.conic", "lab", "svm.solver")
     assert [room_of(f"mipfs.{name}") for name in names] == ["__init__", "lab.page", "lab.shelf", "lab", "svm"]
 
@@ -120,18 +121,18 @@ def test_the_core_imports_nothing_of_the_laboratory() -> None:
 
 
 def test_the_checker_shares_nothing_with_what_it_checks() -> None:
-    for _, path, tree in sources("check"):
+    for _, path, _ in sources("check"):
         tables = {"mipfs.losses.LOSSES", "mipfs.regularisers.REGULARISERS"} if path.name == "stated.py" else set()
-        used = {room_of(name) for _, name in imported(tree) if name not in tables} - {"check"}
+        used = {room_of(name) for _, name in imported(nodes(path)) if name not in tables} - {"check"}
         assert used <= {"data", "readers", "errors", "stated"}, path
 
 
 def test_what_the_checker_has_of_a_regulariser_is_rational_numbers_alone() -> None:
     """Its file is the solver's but for one class; the room, which the checker's table is in, imports no solver."""
     free = {*dir(builtins), "Fraction"}
-    for _, path, tree in sources("regularisers"):
-        assert {room_of(name) for _, name in imported(tree)} <= {"regularisers", "errors", "plumbing"}, path
-        for kind in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stated"):
+    for _, path, module in sources("regularisers"):
+        assert {room_of(name) for _, name in imported(nodes(path))} <= {"regularisers", "errors", "plumbing"}, path
+        for kind in (node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "Stated"):
             own = {node.arg for node in ast.walk(kind) if isinstance(node, ast.arg)}
             own |= {
                 node.id for node in ast.walk(kind) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -148,10 +149,10 @@ def test_what_the_checker_has_of_a_regulariser_is_rational_numbers_alone() -> No
 
 def test_functions_are_short() -> None:
     long = {}
-    for room, path, tree in sources():
+    for room, path, _ in sources():
         if room == "kernels":
             continue
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = length(node)
                 if size > LONGEST_FUNCTION and not compiled(node):
@@ -177,8 +178,8 @@ def test_values_come_through_the_door() -> None:
     """`Instance.block` is the only way to values outside `data` and `atoms`."""
     seen = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
-        for room, path, tree in sources()
-        for node in ast.walk(tree)
+        for room, path, _ in sources()
+        for node in nodes(path)
         if room not in ("data", "atoms") and isinstance(node, ast.Attribute) and node.attr == "X"
         and re.search(r"(data|instance|first|train|view)$", ast.unparse(node.value))
     ]  # fmt: skip

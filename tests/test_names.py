@@ -50,8 +50,11 @@ def is_there(name: str) -> bool:
 
 
 def wrong(path: Path) -> set[str]:
-    """The names of a file that lead nowhere."""
-    names = {name for text in said(path) for name in DOTTED.findall(text) if not NO_MODULES.match(name)}
+    """The names of a file that lead nowhere; where all do lead somewhere, it need not be told what is prose."""
+    text = path.read_text(encoding="utf-8")
+    if all(is_there(name) for name in DOTTED.findall(text) if not NO_MODULES.match(name)):
+        return set()
+    names = {name for part in said(path) for name in DOTTED.findall(part) if not NO_MODULES.match(name)}
     return {name for name in names if not is_there(name)}
 
 

@@ -150,12 +150,14 @@ def test_what_a_schema_allows_is_read() -> None:
         apart = {one: found[one] for one in ("trace", "result", "results", "settings") if one in found}
         for changed in mutants(document):
             whole = changed | apart if isinstance(changed, dict) else changed
-            wrong = [line for line in broken(whole, schema) if not re.match("/points/0/result: .* is missing", line)]
             try:
                 read(whole, schemas.FILES[name])
                 taken += 1
             except FieldError:
                 refused += 1
+                wrong = [
+                    line for line in broken(whole, schema) if not re.match("/points/0/result: .* is missing", line)
+                ]
                 assert wrong, (path, name, changed)
     assert min(taken, refused) > 500
 

@@ -261,6 +261,7 @@ def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) 
     assert main([*line, *["--write", str(tmp_path / "a.lp")] * 2]) == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_pyomos_own_write_is_read_by_scip(tmp_path: Path, loss: str, labels: bool) -> None:

@@ -959,7 +959,7 @@ NEEDED = names_in(
 )
 FIELDS = NEEDED | names_in(
     "stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
-    "near_optimal atoms read command settings calibration rules"
+    "near_optimal atoms read command settings calibration rules weightless"
 )
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
@@ -2778,6 +2778,7 @@ def check_classifier(stated):
     check_read(document, data)
     need(all(type(j) is int and place.get(name) == j for name, j in columns.items()), "columns are others")
     need(set(columns) == used, "the columns are not those of the selected features")
+    check_weightless(stated, {column for j in chosen for column in stated.columns[j]})
     need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
     need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
     centred = {name for name in used if name in stated.place and stated.center[stated.place[name]]}
@@ -2793,6 +2794,17 @@ def check_classifier(stated):
     value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
     need(near(value, said), "the objective is another one")
     return max(value, said)
+
+
+def check_weightless(stated, own):
+    """`weightless`, where it is stated: exactly the columns of what is selected that have no weight but 0."""
+    said = stated.document.get("weightless")
+    if said is None:
+        return
+    need(isinstance(said, list) and all(isinstance(name, str) for name in said), "weightless is no list of names")
+    need(len(set(said)) == len(said), "a name stands twice in weightless")
+    held = {stated.place[name] for name, w in stated.document["weights"].items() if w and name in stated.place}
+    need({stated.place.get(name) for name in said} == own - held, "weightless are others")
 
 
 def check_read(document, data):

@@ -63,8 +63,25 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
         found = _evaluated(statement, document, chosen)
-    _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
+    used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
+    _check_places(statement, document, used)
+    _check_weightless(data, document, used)
     return found
+
+
+def _check_weightless(data: Instance, document: Document, used: set[int]) -> None:
+    """What is said to have no weight is what is selected and has none, where that is said."""
+    names = document.get("weightless")
+    if names is None:
+        return
+    ids = {*_columns(names, data).tolist()}
+    require(len({*names}) == len(names), "a feature is said twice to have no weight")
+    require(used >= ids, "a feature that is not selected is said to have no weight")
+    held = {int(j) for j, w in zip(_columns(document["weights"], data), document["weights"].values(), strict=True) if w}
+    for j in sorted(used):
+        is_said = j in ids
+        said = f"{data.feature_names[j]!r} is {'' if is_said else 'not '}said to have no weight"
+        require(is_said == (j not in held), f"{said}, and has {'one' if is_said else 'none'}")
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:

@@ -18,7 +18,7 @@ def _names(text: str) -> frozenset[str]:
 RESULT = _names(
     "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
-    "extra near_optimal atoms read command settings calibration rules"
+    "extra near_optimal atoms read command settings calibration rules weightless"
 )
 PARAMS = _names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
@@ -60,6 +60,8 @@ def check_known(document: Document) -> None:
     read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
     _only(document, RESULT, "the result")
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
+    if document.get("weightless") is not None:
+        _listed([document], "weightless")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     _only(document["params"], PARAMS, "the parameters")

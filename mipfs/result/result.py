@@ -143,6 +143,9 @@ class Result(Judged, Plotted, HasCuts):
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
     calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
+    weightless : tuple of str, or None
+        Names of the columns of what is selected whose weight is 0, or was no more than rounding (`mipfs.run.stored`);
+        None where there is no classifier, and in files of versions that did not say so.
     rules : int, the version of the rules by which the data was read and scaled (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -188,6 +191,7 @@ class Result(Judged, Plotted, HasCuts):
     command: str | None = None
     settings: DriverSettings | None = field(default=None, repr=False)
     calibration: Mapping[str, Any] | None = field(default=None, repr=False)
+    weightless: tuple[str, ...] | None = None
     rules: int = FIRST_RULES
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)

@@ -325,4 +325,5 @@ class ResultDocument(TypedDict):
     command: NotRequired[str | None]
     settings: NotRequired[Settings | None]
     calibration: NotRequired[SigmoidEntry | Isotonic | None]
+    weightless: NotRequired[Texts | None]
     rules: NotRequired[Annotated[Whole, Written(Version)]]

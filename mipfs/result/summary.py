@@ -11,7 +11,13 @@ from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
 from mipfs.result.result import Result, Status, StopReason
-from mipfs.result.words import bounds_in_words, classes_in_words, missing_in_words, weights_in_words
+from mipfs.result.words import (
+    bounds_in_words,
+    classes_in_words,
+    missing_in_words,
+    rounded_in_words,
+    weights_in_words,
+)
 
 BECAUSE = {
     StopReason.GAP_CLOSED: "the gap is closed",
@@ -50,6 +56,8 @@ def summary_blocks(result: Result) -> list[Block]:
         pairs.append(("class weights", weights_in_words(result)))
     if missing := missing_in_words(result):
         pairs.append(("raw table", missing))
+    if result.weightless:
+        pairs.append(("no weight", rounded_in_words(result)))
     if words := constant_words(result):
         pairs.append(("classifier", Alarm(words)))
     if "active" in result.counters:

@@ -119,6 +119,12 @@ def problem_words(result: Result) -> list[str]:
     return said + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
 
 
+def rounded_in_words(result: Result) -> str:
+    """Which of what is selected has no weight, for what was found of it was rounding."""
+    names = list(result.weightless or ())
+    return f"{_listed(names)}: no more than rounding was found, and the objective is no larger without it"
+
+
 def weights_in_words(result: Result) -> str:
     """The weights of the classes."""
     return phrases.class_weights(result.params["class_weight"].items())

@@ -40,7 +40,7 @@ def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
     near = near_optimal(run)  # first: it may improve on the incumbent
-    weights, intercept = stored_classifier(run)
+    classifier = stored_classifier(run)
     claim = claim_of(run)
     bound = run.claimed(run.bound)
     # What is claimed may leave open a gap that the run had closed.
@@ -55,8 +55,9 @@ def result_of(run: Run, driver: str) -> Result:
         objective=run.problem.reported(run.objective),
         bound=bound,
         selected=selected,
-        weights=weights,
-        intercept=intercept,
+        weights=classifier.weights,
+        intercept=classifier.intercept,
+        weightless=classifier.weightless,
         params={**parameters(run.problem), "gap": float(run.options.gap)},
         driver=driver,
         seconds=run.elapsed,

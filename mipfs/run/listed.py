@@ -18,7 +18,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
 from mipfs.run.run import Incumbent, Run
-from mipfs.run.stored import as_stored
+from mipfs.run.stored import StoredClassifier, as_stored
 
 LISTED_GAP = 1e-9
 """Relative gap to which a listed support is solved."""
@@ -42,15 +42,12 @@ class Shown:
 
     Attributes
     ----------
-    found, stored : Incumbent, its classifier as it was solved, and with the value of the numbers that are stored
-    weights, intercept : what is stored, on the user's scale
+    found, stored : its classifier as it was solved, and as it is stored
     dual : Dual, proves the value from below
     """
 
     found: Incumbent
-    stored: Incumbent
-    weights: dict[str, float]
-    intercept: float
+    stored: StoredClassifier
     dual: Dual
 
 
@@ -71,9 +68,9 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
         found = _classifier(run, sigma, solved)
         least = solved.cut(sigma.astype(float))
         proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
-        stored, weights, intercept = as_stored(problem, found)
+        stored = as_stored(problem, found)
         if stored.objective - proven <= PROVEN_ACCURACY * abs(stored.objective):
-            yield Shown(found, stored, weights, intercept, solved.cut.dual if least > 0.0 else no_dual(problem))
+            yield Shown(found, stored, solved.cut.dual if least > 0.0 else no_dual(problem))
 
 
 def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: Solved) -> Incumbent:

@@ -23,6 +23,7 @@ def narrowed(result: Result, problem: Problem) -> Result:
     return dataclasses.replace(
         result,
         selected=_names(result.selected),
+        weightless=None if result.weightless is None else _names(result.weightless),
         columns=_less(result.columns),
         n_features=result.n_features - 1,
         scaling=scaling,

@@ -288,15 +288,15 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     supports = []
     times = Counter[str]()
     for one in listed:
-        sigma = one.stored.sigma(problem.atoms.count)
+        sigma = one.found.sigma(problem.atoms.count)
         objective = problem.reported(one.stored.objective)
-        selected = [names[int(j)] for j in one.stored.selected]
+        selected = [names[int(j)] for j in one.found.selected]
         entry = {
             "objective": objective,
             "gap": gap_above(objective, best),
             "selected": selected,
-            "weights": one.weights,
-            "intercept": one.intercept,
+            "weights": one.stored.weights,
+            "intercept": one.stored.intercept,
             "ties": ties[np.packbits(sigma).tobytes()],
         }
         values = values_by_name(run, sigma)
@@ -320,7 +320,7 @@ def _ranked(run: Run, supports: Iterable[Mask]) -> list[Shown]:
     each = list(shown(run, supports))
     if not each or run.incumbent is None:
         return []
-    chosen, value = run.incumbent.selected, as_stored(run.problem, run.incumbent)[0].objective
+    chosen, value = run.incumbent.selected, as_stored(run.problem, run.incumbent).objective
     each.sort(key=lambda one: (one.stored.objective, not np.array_equal(one.found.selected, chosen)))
     if each[0].stored.objective > value:
         return []

@@ -4,11 +4,15 @@ Weights and an intercept on the user's scale are rounded once more. On columns o
 some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objective of the result is that of the stored
 numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays. No
 weight leaves the bounds that the user gave it, on the user's scale.
+
+Where the optimum has w_j = 0, a solver leaves what its accuracy leaves: a weight of 1e-16, after whose sign a feature
+would be said to speak for a class. Such a weight is 0, if it is worth nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +20,7 @@ import numpy as np
 from mipfs.atoms import merged
 from mipfs.data.bounds import clipped
 from mipfs.losses.evaluated import Weights
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, changed
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.run import Incumbent, Run
@@ -27,21 +31,72 @@ LEAST_EXACT, MOST_EXACT = 1e-250, 1e250
 """Products between them are exact in two floats."""
 LENGTHENINGS = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
+IDLE_SHARE = 2.0**-27
+"""Share |w_j|·‖x_j‖ of the scores, whose margin is 1, up to which a weight may be rounding.
+
+The objective is stationary at its optimum, so that a share counts by its square, 2⁻⁵⁴: less than the rounding u = 2⁻⁵³
+that every objective has at least. By the share and not by the weight, for which a column of 1e12 makes up; and whether
+it counts is not concluded from its size, but from the objective without it.
+"""
 
 
-def stored(run: Run) -> tuple[dict[str, float], float]:
-    """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
+@dataclass(frozen=True, eq=False)
+class StoredClassifier:
+    """A classifier as a result states it.
+
+    Attributes
+    ----------
+    weights, intercept : by name, on the user's scale; without a classifier none, and NaN
+    objective : float, what these numbers are worth
+    weightless : names of the columns whose weight is 0, or was no more than rounding and became 0
+    """
+
+    weights: dict[str, float] = field(default_factory=dict)
+    intercept: float = math.nan
+    objective: float = math.inf
+    weightless: tuple[str, ...] | None = None
+
+
+def stored(run: Run) -> StoredClassifier:
+    """The incumbent as it is stored; its objective becomes what that is worth."""
     if run.incumbent is None:
-        return {}, float("nan")
-    run.incumbent, weights, intercept = as_stored(run.problem, run.incumbent)
+        return StoredClassifier()
+    found = as_stored(run.problem, run.incumbent)
+    run.incumbent = replace(run.incumbent, objective=found.objective)
     run.bound = min(run.bound, run.incumbent.objective)
-    return weights, intercept
+    return found
 
 
-def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, float], float]:
-    """A classifier with the objective that it has as it is stored: weights by name, intercept, on the user's scale."""
+def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
+    """A classifier as it is stored, without weights that are no more than rounding, and its objective as such.
+
+    σ stays: a feature of weight 0 is selected as before, so what is in S remains in it.
+    """
     data = problem.data
     ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
+    objective, weights, intercept = _lengthened(problem, found, ids, w)
+    idle = _idle(problem, ids, w)
+    while idle.size:
+        without = _lengthened(problem, found, ids, changed(w, idle, 0.0))
+        if without[0] <= objective:
+            objective, weights, intercept = without
+            break
+        idle = idle[: idle.size // 2]
+    weightless = tuple(data.feature_names[j] for j in np.sort(ids[weights == 0.0]))
+    return StoredClassifier(weights_by_name(data, ids, weights), intercept, objective, weightless)
+
+
+def _idle(problem: Problem, ids: Integers, w: Array) -> Integers:
+    """Which weights may be no more than rounding, the least share of the scores first; ‖x_j‖ ≤ √n max |x_ij|."""
+    block = problem.data.block(ids)
+    share = np.abs(w) * (block.largest() + np.abs(block.center)) * np.sqrt(problem.data.n_samples)
+    small = np.flatnonzero((w != 0.0) & (share <= IDLE_SHARE))
+    return small[np.argsort(share[small], kind="stable")]
+
+
+def _lengthened(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> tuple[float, Array, float]:
+    """Objective, weights and intercept, on the user's scale, of weights that are as long as it pays."""
+    data = problem.data
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
     above = np.inf
@@ -58,8 +113,7 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
         best = (objective, weights, intercept)
         if above <= found.objective * (1.0 + STORING_LOSS):
             break
-    objective, weights, intercept = best
-    return replace(found, objective=objective), weights_by_name(data, ids, weights), intercept
+    return best
 
 
 def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:

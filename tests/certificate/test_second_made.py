@@ -97,7 +97,7 @@ def test_counts_that_no_labelling_or_order_has_are_refused() -> None:
             measure(name, y).lost(counts)
 
 
-@pytest.mark.parametrize("N", [3, 5, 21, 101])
+@pytest.mark.parametrize("N", [3, 5, 21, pytest.param(101, marks=pytest.mark.slow)])
 def test_nodes_of_hermite_are_those_of_numpy(N: int) -> None:
     nodes, weights = hermgauss(N)
     keep = nodes > -1e-9

@@ -40,7 +40,7 @@ def those_that_ran(foreign: Path) -> list[str]:
     return sorted(path.name for path in (foreign.parent / "ran").iterdir())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "line",
     [
@@ -48,9 +48,9 @@ def those_that_ran(foreign: Path) -> list[str]:
         ("solve", "fsp-m", CREDIT, "--M", "2", "--driver", "monolithic"),
         ("solve", "qcqp-ssvm", CREDIT, "--M", "2", "--time-limit", "60"),
         ("compare", CREDIT, "--M", "2"),
-        ("path", CREDIT, "--M", "1:2"),
-        ("bench", CREDIT, "--methods", "fgm", "--M", "2", "--folds", "2", "--jobs", "2"),
         ("stability", CREDIT, "--M", "2", "--draws", "2"),
+        ("bench", CREDIT, "--methods", "fgm", "--M", "2", "--folds", "2", "--jobs", "2"),
+        ("path", CREDIT, "--M", "1:2"),
     ],
     ids=lambda line: " ".join(line[:2]) + " " + line[-1],
 )

@@ -94,6 +94,7 @@ def close(found: Any, stated: Any) -> bool:
     return bool(found == stated)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::mipfs.DataWarning")  # of columns that are left out, and decimal commas
 @pytest.mark.parametrize(
     ("version", "name", "part"), PARTS, ids=[f"{version.name}-{name}{part}" for version, name, part in PARTS]
@@ -126,6 +127,7 @@ def test_other_files_of_the_same_data_are_as_good(version: Path, name: str) -> N
     assert found["accepted"]
 
 
+@pytest.mark.sampled(3)
 @each("result")
 def test_the_second_checker_says_what_it_did(version: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert second(version / f"{name}.json", version, name, capsys) == word_of(name)

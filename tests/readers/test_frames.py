@@ -149,7 +149,7 @@ def test_a_category_that_training_did_not_see(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no column 'embarked', which the classifier uses; it has 'pclass'"):
         result.predict(frame.drop(columns="embarked"))
     with pytest.raises(UsageError, match=r"holds words, but numbers when the classifier was trained"):
-        solved(frame, forced_in=("age",)).predict(frame.assign(age="old"))
+        solved(frame, forced_in=("pclass",)).predict(frame.assign(pclass="old"))
 
 
 def test_names_with_an_equals_sign() -> None:

@@ -69,6 +69,7 @@ def _part(
         selected=tuple(features),
         weights=weights,
         intercept=b,
+        weightless=tuple(name for name in features if not weights.get(name)),
         params={**parameters(problem), "gap": together.params["gap"]},
         driver=together.driver,
         seconds=0.0,

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class Found(Reported):
         """The rows of what did not fail."""
         return [row for row in self.rows if "failed" not in row]
 
-    @property
+    @cached_property
     def claims(self) -> list[Claim]:
         """What the rows say of the paper's claims."""
         return list(self.study.claims(self.good)) if self.good else []

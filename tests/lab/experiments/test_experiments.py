@@ -164,16 +164,23 @@ def test_the_index_lists_studies_and_claims(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="the reports are in the repository alone")
 def test_the_pages_in_the_repository_come_out_of_their_rows() -> None:
+    """And the ten claims at the top have their figures on these pages."""
     kept = [name for name in STUDIES if (REPORTS / name / ROWS).is_file()]
     found = [one for name in kept if (one := stored(get_study(name), REPORTS / name)).lines]
+    top = []
     for one in found:
         folder = REPORTS / one.study.name
         assert (folder / TABLE).read_text(encoding="utf-8") == as_csv(one.rows), one.study.name
-        text = f"# {one.study.title}\n\n" + markdown(one.blocks())
+        blocks = one.blocks()
+        text = f"# {one.study.title}\n\n" + markdown(blocks)
+        titles = {getattr(block, "title", "") for block in blocks}
+        top += [(claim.figure, titles) for claim in one.claims if claim.figure]
         assert (folder / PAGE).read_text(encoding="utf-8") == text, one.study.name
     page = index.index(found)
     assert (REPORTS / PAGE).read_text(encoding="utf-8") == page
     assert len(page.splitlines()) <= 150  # a reviewer reads it to the end
+    assert len(top) == index.TOP
+    assert [figure for figure, titles in top if figure not in titles] == []
 
 
 def test_averages_over_a_draw_count_once() -> None:

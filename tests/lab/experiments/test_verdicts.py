@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from mipfs.lab.experiments import STUDIES, get_study
-from mipfs.lab.experiments.index import TOP
-from mipfs.lab.experiments.run import ROWS, stored
 from mipfs.lab.experiments.verdicts import (
     CONFIRMED,
     LEAST,
@@ -31,7 +26,6 @@ from mipfs.lab.experiments.verdicts import (
     told,
 )
 
-REPORTS = Path(__file__).parents[3] / "reports" / "studies"
 SURE = [(0.8 + 0.01 * k, 0.7) for k in range(8)]
 
 
@@ -96,15 +90,3 @@ def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
     assert judged("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
     assert judged("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
     assert judged("a", [one]).measured == "a is: 1 of 1"
-
-
-@pytest.mark.skipif(not REPORTS.is_dir(), reason="the reports are in the repository alone")
-def test_the_ten_claims_at_the_top_have_their_figures() -> None:
-    top = []
-    for name in STUDIES:
-        if (REPORTS / name / ROWS).is_file():
-            found = stored(get_study(name), REPORTS / name)
-            titles = {getattr(block, "title", "") for block in found.blocks()}
-            top += [(claim, titles) for claim in found.claims if claim.figure]
-    assert len(top) == TOP
-    assert [claim.figure for claim, titles in top if claim.figure not in titles] == []
