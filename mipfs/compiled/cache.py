@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
+
 from mipfs.compiled import kept
 
 try:
@@ -26,10 +28,13 @@ except ImportError:  # Windows: processes that begin at once compile twice
 try:
     from numba.core.caching import IndexDataCacheFile
     from numba.core.compiler import CompileResult
+    from numba.core.runtime import rtsys
 except ImportError:
-    IndexDataCacheFile = CompileResult = None
+    IndexDataCacheFile = CompileResult = rtsys = None
 
 LOG = logging.getLogger("mipfs")
+NEWEST = (0, 68)
+"""The newest version of numba that this was tried with."""
 PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 """How long a process waits for another that compiles the same function, which takes up to half of that; and how often
 it looks."""
@@ -55,19 +60,27 @@ def keep(kernel: Any) -> None:
 def is_kept(kernel: Any, arguments: tuple[Any, ...] | None = None) -> bool:
     """Whether machine code of a kernel for arguments of these types, or of any, lies on disk, or nobody can tell."""
     kept_by = getattr(kernel, "_cache", None)
-    return not isinstance(kept_by, KernelCache) or kept.home() is None or kept_by.has(kernel, arguments)
+    if not isinstance(kept_by, KernelCache) or kept.home() is None or has_failed():
+        return True
+    return kept_by.has(kernel, arguments)
 
 
 @cache
 def is_as_expected() -> bool:
-    """Whether numba has what this file uses, and using it has not failed before."""
-    wanted = [(IndexDataCacheFile, "load", 1), (IndexDataCacheFile, "save", 2), (IndexDataCacheFile, "flush", 0),
-              (IndexDataCacheFile, "_load_index", 0), (CompileResult, "_reduce", 0)]  # fmt: skip
-    if not all(_takes_so_many(getattr(of, name, None), count + 1) for of, name, count in wanted):
-        return False
-    if not hasattr(CompileResult, "_rebuild"):
-        return False
-    return not any((folder / OTHERWISE).exists() for folder in kept.folders()[-1:])
+    """Whether numba has what this file uses."""
+    wanted = [
+        (IndexDataCacheFile, "load", 1), (IndexDataCacheFile, "save", 2), (IndexDataCacheFile, "flush", 0),
+        (IndexDataCacheFile, "_load_index", 0), (CompileResult, "_reduce", 0), (type(rtsys), "initialize", 1),
+    ]  # fmt: skip
+    is_there = all(_takes_so_many(getattr(of, name, None), count + 1) for of, name, count in wanted)
+    return is_there and hasattr(CompileResult, "_rebuild")
+
+
+@cache
+def has_failed() -> bool:
+    """Whether keeping code in our folder failed in an earlier process, which said so there."""
+    home = kept.home()
+    return home is not None and (home / OTHERWISE).exists()
 
 
 def _takes_so_many(function: Any, count: int) -> bool:
@@ -79,15 +92,31 @@ def _takes_so_many(function: Any, count: int) -> bool:
     return True
 
 
+def _make_ready(target: Any) -> None:
+    """Let a process run machine code: it counts references, and numba's ways to compile need not be loaded for it.
+
+    These take a third of the time of a start where all code is kept. A newer numba may want more, and gets it.
+    """
+    if numba.version_info.short > NEWEST:
+        target.refresh()
+    else:
+        rtsys.initialize(target)
+
+
 def _takes(numbas: Any) -> bool:
-    """Whether a kernel asks a cache as numba 0.61 to 0.68 do."""
+    """Whether a kernel asks its cache as is known, and for nothing else."""
     asked = (getattr(numbas, "load_overload", None), 2), (getattr(numbas, "save_overload", None), 2)
-    return all(_takes_so_many(function, count) for function, count in asked)
+    others = [name for name in dir(numbas) if not name.startswith("_")]
+    return all(_takes_so_many(*one) for one in asked) and all(hasattr(KernelCache, name) for name in others)
 
 
-def _leave_to_numba(kernel: Any) -> None:
-    with suppress(RuntimeError, OSError):  # there is no folder that it can write to
+def _leave_to_numba(kernel: Any) -> Any:
+    """numba's own cache of a kernel; None where there is no folder that it can write to."""
+    before = getattr(kernel, "_cache", None)
+    with suppress(RuntimeError, OSError):
         kernel.enable_caching()
+    now = getattr(kernel, "_cache", None)
+    return None if now is before else now
 
 
 class KernelCache:
@@ -148,6 +177,7 @@ class KernelCache:
     def _found(self, types: Any, target: Any) -> Any:
         for file in self._in_folders():
             try:
+                _make_ready(target)
                 reduced = file.load(self._key(types, target))
                 if reduced is not None:
                     return CompileResult._rebuild(target, *reduced)
@@ -157,7 +187,9 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for a signature; None where none is kept, and this process is to compile it."""
-        target_context.refresh()
+        if has_failed():
+            numbas = _leave_to_numba(self._kernel)
+            return None if numbas is None else numbas.load_overload(sig, target_context)
         found = self._found(sig, target_context)
         if found is not None or self._lock is not None or kept.home() is None:
             return found
@@ -192,11 +224,12 @@ class KernelCache:
     def _give_up(self, error: Exception, sig: Any, data: Any) -> None:
         """Leave this kernel to numba, and those that later processes meet."""
         LOG.info("machine code is left to numba's own cache: %s: %s", type(error).__name__, error)
-        with suppress(OSError, TypeError):
+        with suppress(OSError):
             (Path(self.cache_path) / OTHERWISE).touch()
-        _leave_to_numba(self._kernel)
-        if self._kernel._cache is not self:
-            self._kernel._cache.save_overload(sig, data)
+        has_failed.cache_clear()
+        numbas = _leave_to_numba(self._kernel)
+        if numbas is not None:
+            numbas.save_overload(sig, data)
 
     def _take(self) -> None:
         """Wait for whoever compiles the function, who may die or meet an error: not for ever."""

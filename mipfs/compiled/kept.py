@@ -42,8 +42,9 @@ def sources(package: Path = PACKAGE) -> list[Path]:
     """The files of a package that machine code depends on: those with kernels, and what these import of the package."""
     found = set()
     for path in package.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"^from mipfs\.compiled import", text, re.MULTILINE):
+        content = path.read_bytes()
+        if b"\nfrom mipfs.compiled import" in b"\n" + content:
+            text = content.decode()
             found.add(path)
             for module in re.findall(r"^from mipfs\.([\w.]+) import", text, re.MULTILINE):
                 place = package.joinpath(*module.split("."))
