@@ -20,6 +20,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv : sequence of str, optional
         The arguments after the program's name; those of this process by default. None of them: the help.
     """
+    import gc
+
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
     from mipfs.plumbing import signals
@@ -34,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:
             signals.ignore()
     if argv is None:
+        gc.freeze()  # the process ends: half a million objects need not be looked through for garbage once more
         signals.leave(code)
     return code
 

@@ -29,8 +29,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import config
-from numba.core.codegen import get_host_cpu_features
+from numba import config
 
 LOG = logging.getLogger("mipfs")
 PACKAGE = Path(__file__).parents[1]
@@ -41,10 +40,11 @@ OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 def sources(package: Path = PACKAGE) -> list[Path]:
     """The files of a package that machine code depends on: those with kernels, and what these import of the package."""
-    found = set((package / "compiled").glob("linked.py"))
+    found = set()
     for path in package.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"^from mipfs\.compiled import", text, re.MULTILINE):
+        content = path.read_bytes()
+        if b"\nfrom mipfs.compiled import" in b"\n" + content:
+            text = content.decode()
             found.add(path)
             for module in re.findall(r"^from mipfs\.([\w.]+) import", text, re.MULTILINE):
                 place = package.joinpath(*module.split("."))
@@ -56,8 +56,12 @@ def machine() -> tuple[str, ...]:
     """What machine code depends on beside its sources: versions, and the processor as numba takes it."""
     python = f"{sys.implementation.cache_tag} {sys.abiflags if hasattr(sys, 'abiflags') else ''} {sys.platform}"
     name = config.CPU_NAME or llvm.get_host_cpu_name()
-    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
-    return numba.__version__, llvmlite.__version__, np.__version__, python, name, features
+    try:
+        found = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # a processor that LLVM cannot ask
+        found = ""
+    features = found if config.CPU_FEATURES is None else config.CPU_FEATURES
+    return numba.__version__, llvmlite.__version__, np.__version__, python, name, features, str(config.ENABLE_AVX)
 
 
 @cache

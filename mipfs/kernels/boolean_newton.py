@@ -217,6 +217,7 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
+    Z, samples, in_play, goal, point = lent((Z, samples, in_play, goal, point))
     room = begin(Z, samples, in_play, goal, point, state)
     path = lent(room)
     while True:

@@ -213,7 +213,7 @@ def add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
         add_dense_rows(lines(Z.rows), rows, scale, out)
 
 
-@compiled(nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True, forceinline=True)
 def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
     """`add_rows` of a row-major array."""
     count = rows.size

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
 from mipfs.kernels.vectors import copy_to
@@ -41,7 +42,7 @@ class Model(NamedTuple):
     steering: Any
 
 
-@compiled(nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True, forceinline=True)
 def multiply(H, v, out):  # type: ignore[no-untyped-def]
     """out = Hv, four rows at a time."""
     n = v.size
@@ -62,7 +63,7 @@ def multiply(H, v, out):  # type: ignore[no-untyped-def]
         out[r] = total
 
 
-@compiled(nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True, forceinline=True)
 def linear(g, pulled, d):  # type: ignore[no-untyped-def]
     """(g + ½ pulled)'d."""
     total = 0.0
@@ -113,7 +114,7 @@ def face_direction(model, grad, x, cls, tau, sign, mu, out):  # type: ignore[no-
         out[active[a]] = rhs[a]
 
 
-@compiled(nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True, forceinline=True)
 def pull(H, r, delta, pulled):  # type: ignore[no-untyped-def]
     """pulled += delta h_r."""
     row = H[r]
@@ -194,11 +195,15 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 @compiled(nogil=True)
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
+    model = lent(model)
     H, g, w, b, c, forced, K, bias, _, steering = model
     limits = steering.model
     k, size = w.size, g.size
-    x, cls, tau, sign = w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)
-    moved, pulled, grad, d = np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)
+    own = (
+        (w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)),
+        (np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)),
+    )
+    (x, cls, tau, sign), (moved, pulled, grad, d) = lent(own)
     level, sweeps = 0.0, 0  # without a free feature Newton's step is the minimum
     if forced < k:
         level, sweeps = np.sqrt(2.0 * c[forced]), limits.sweeps + size // 32
@@ -236,3 +241,4 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
         if bias:
             moved[k] += d[k]
         multiply(H, moved, pulled)
+    held(own)

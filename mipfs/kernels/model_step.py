@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
 from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.vectors import along, copy_to
@@ -263,8 +264,8 @@ def most_steps(steering, k, count):  # type: ignore[no-untyped-def]
 def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` by a monotone active set on the classes, whatever the prices."""
     k, size = model.w.size, model.g.size
-    here, there = place_of(k, size), place_of(k, size)
-    way = Way(np.empty(size), np.empty(size), np.empty(k))
+    own = place_of(k, size), place_of(k, size), Way(np.empty(size), np.empty(size), np.empty(k))
+    model, (here, there, way) = lent((model, own))
     copy_to(model.w, here.x)
     value = phi(here.x, model.c, model.forced, model.K, here.cls, here.tau)
     # After a jam, a step that is cut short, features enter one at a time, and only where the face is solved.
@@ -294,3 +295,4 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
         here, there = there, here
         value = found
     copy_to(here.moved, out)
+    held(own)

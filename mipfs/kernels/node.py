@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import lent
 from mipfs.errors import UsageError
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
@@ -154,6 +155,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     Where a completion is tried, that is the SVM on what is in and the first of the other columns. A node whose
     relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
     """
+    alive, samples, grid, piece, work = lent((alive, samples, grid, piece, work))
     now = work.now[0]
     newton = work.newton[0]
     node = piece.nodes[work.now[0].node]

@@ -72,7 +72,7 @@ def multiplier(size, c, K):  # type: ignore[no-untyped-def]
     return mu
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, forceinline=True)
 def even_level(w, forced, K, rest):  # type: ignore[no-untyped-def]
     """The τ at which Σ min(1, |w_j|/τ) = K over the free features; `rest` is the sum of all their |w_j|.
 

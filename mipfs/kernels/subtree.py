@@ -41,7 +41,7 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
         explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
     total = piece.totals[0]

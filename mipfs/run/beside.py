@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 from numba.core import event
 
-from mipfs.compiled import is_kept
+from mipfs.compiled.cache import is_kept
 from mipfs.plumbing.machine import cores, python_at
 from mipfs.pointers import Step
 

@@ -23,7 +23,7 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
-from mipfs.compiled import is_kept
+from mipfs.compiled.cache import is_kept
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance

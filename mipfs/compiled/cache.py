@@ -1,0 +1,255 @@
+# mypy: disable-error-code="no-untyped-call, attr-defined, import-untyped"
+"""The one file that knows how numba's cache is made inside: machine code in the folders, and under the key, of `kept`.
+
+Nothing of it has to be as this file expects. Where a name is missing, takes other arguments, or fails, kernels are kept
+by numba's own cache, as ``njit(cache=True)`` keeps them: in its folders, under its keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import pickle
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from mipfs.compiled import kept
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes that begin at once compile twice
+    fcntl = None  # type: ignore[assignment]
+try:
+    from numba.core.caching import IndexDataCacheFile
+    from numba.core.compiler import CompileResult
+    from numba.core.runtime import rtsys
+except ImportError:
+    IndexDataCacheFile = CompileResult = rtsys = None
+
+LOG = logging.getLogger("mipfs")
+NEWEST = (0, 68)
+"""The newest version of numba that this was tried with."""
+PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
+"""How long a process waits for another that compiles the same function, which takes up to half of that; and how often
+it looks."""
+BROKEN = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError, KeyError, IndexError, TypeError)
+"""What reading a file raises that is not whole, or was not written by this program."""
+OTHERWISE = "kept-by-numba"
+"""The file in a folder of machine code that says that keeping it here failed: later processes leave it to numba."""
+
+
+def keep(kernel: Any) -> None:
+    """Let machine code of a kernel be kept: in the folders of `kept`, or by numba's own cache.
+
+    Parameters
+    ----------
+    kernel : what ``njit`` makes of a function
+    """
+    if is_as_expected() and _takes(getattr(kernel, "_cache", None)):
+        kernel._cache = KernelCache(kernel)
+    else:
+        _leave_to_numba(kernel)
+
+
+def is_kept(kernel: Any, arguments: tuple[Any, ...] | None = None) -> bool:
+    """Whether machine code of a kernel for arguments of these types, or of any, lies on disk, or nobody can tell."""
+    kept_by = getattr(kernel, "_cache", None)
+    if not isinstance(kept_by, KernelCache) or kept.home() is None or has_failed():
+        return True
+    return kept_by.has(kernel, arguments)
+
+
+@cache
+def is_as_expected() -> bool:
+    """Whether numba has what this file uses."""
+    wanted = [
+        (IndexDataCacheFile, "load", 1), (IndexDataCacheFile, "save", 2), (IndexDataCacheFile, "flush", 0),
+        (IndexDataCacheFile, "_load_index", 0), (CompileResult, "_reduce", 0), (type(rtsys), "initialize", 1),
+    ]  # fmt: skip
+    is_there = all(_takes_so_many(getattr(of, name, None), count + 1) for of, name, count in wanted)
+    return is_there and hasattr(CompileResult, "_rebuild")
+
+
+@cache
+def has_failed() -> bool:
+    """Whether keeping code in our folder failed in an earlier process, which said so there."""
+    home = kept.home()
+    return home is not None and (home / OTHERWISE).exists()
+
+
+def _takes_so_many(function: Any, count: int) -> bool:
+    """Whether a function takes a number of arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _make_ready(target: Any) -> None:
+    """Let a process run machine code: it counts references, and numba's ways to compile need not be loaded for it.
+
+    These take a third of the time of a start where all code is kept. A newer numba may want more, and gets it.
+    """
+    if numba.version_info.short > NEWEST:
+        target.refresh()
+    else:
+        rtsys.initialize(target)
+
+
+def _takes(numbas: Any) -> bool:
+    """Whether a kernel asks its cache as is known, and for nothing else."""
+    asked = (getattr(numbas, "load_overload", None), 2), (getattr(numbas, "save_overload", None), 2)
+    others = [name for name in dir(numbas) if not name.startswith("_")]
+    return all(_takes_so_many(*one) for one in asked) and all(hasattr(KernelCache, name) for name in others)
+
+
+def _leave_to_numba(kernel: Any) -> Any:
+    """numba's own cache of a kernel; None where there is no folder that it can write to."""
+    before = getattr(kernel, "_cache", None)
+    with suppress(RuntimeError, OSError):
+        kernel.enable_caching()
+    now = getattr(kernel, "_cache", None)
+    return None if now is before else now
+
+
+class KernelCache:
+    """The machine code of a kernel on disk, as numba's dispatcher asks for it.
+
+    Of processes that miss the same at once, one compiles it.
+
+    Parameters
+    ----------
+    kernel : what ``njit`` makes of a function
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._function = kernel.py_func
+        self._files: list[Any] | None = None
+        self._lock: Any = None
+
+    @property
+    def cache_path(self) -> str:
+        """The folder that is written to."""
+        return str(kept.home())
+
+    def enable(self) -> None:
+        """As numba has it: there is nothing to do."""
+
+    disable = flush = enable
+
+    def _in_folders(self) -> list[Any]:
+        """numba's files of the function, in every folder that is read; the last is written to, if any can be."""
+        if self._files is None:
+            base, stamp = self._base(), self._stamp()
+            self._files = [IndexDataCacheFile(str(folder), base, stamp) for folder in kept.folders()]
+        return self._files
+
+    def _base(self) -> str:
+        code = self._function.__code__
+        module = self._function.__module__.removeprefix("mipfs.")
+        return f"{module}.{self._function.__qualname__}-{code.co_firstlineno}".replace("<", "").replace(">", "")
+
+    def _stamp(self) -> str:
+        """The key; of a kernel that is none of the package's, with a hash over its own file."""
+        path = Path(inspect.getfile(self._function))
+        if kept.PACKAGE in path.parents or not path.exists():
+            return kept.key()
+        return f"{kept.key()} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+    def has(self, kernel: Any, types: tuple[Any, ...] | None) -> bool:
+        """Whether code for arguments of these types, or of any, is kept."""
+        with suppress(OSError, *BROKEN):
+            found = [file._load_index() for file in self._in_folders()]
+            return any(found) if types is None else any(self._key(types, kernel.targetctx) in one for one in found)
+        return False
+
+    def _key(self, types: Any, target: Any) -> Any:
+        return types, target.codegen().magic_tuple()
+
+    def _found(self, types: Any, target: Any) -> Any:
+        for file in self._in_folders():
+            try:
+                _make_ready(target)
+                reduced = file.load(self._key(types, target))
+                if reduced is not None:
+                    return CompileResult._rebuild(target, *reduced)
+            except (OSError, *BROKEN) as error:
+                LOG.info("machine code of %s is not used: %s", self._base(), error)
+        return None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for a signature; None where none is kept, and this process is to compile it."""
+        if has_failed():
+            numbas = _leave_to_numba(self._kernel)
+            return None if numbas is None else numbas.load_overload(sig, target_context)
+        found = self._found(sig, target_context)
+        if found is not None or self._lock is not None or kept.home() is None:
+            return found
+        self._take()
+        found = self._found(sig, target_context)
+        if found is not None:
+            self._release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep code; where it cannot be written, that is said once, and the program goes on."""
+        try:
+            if kept.home() is None:
+                kept.unkept("there is no folder that can be written to, and that only this user can write to")
+            elif not data.library.has_dynamic_globals:  # code that holds addresses of this process
+                reduced = data._replace(type_annotation="")._reduce()
+                self._save(self._in_folders()[-1], self._key(sig, data.target_context), reduced)
+        except OSError as error:
+            kept.unkept(str(error.strerror or error))
+        except BROKEN as error:
+            self._give_up(error, sig, data)
+        finally:
+            self._release()
+
+    def _save(self, file: Any, key: Any, reduced: Any) -> None:
+        try:
+            file.save(key, reduced)
+        except BROKEN:  # what is there is not whole
+            file.flush()
+            file.save(key, reduced)
+
+    def _give_up(self, error: Exception, sig: Any, data: Any) -> None:
+        """Leave this kernel to numba, and those that later processes meet."""
+        LOG.info("machine code is left to numba's own cache: %s: %s", type(error).__name__, error)
+        with suppress(OSError):
+            (Path(self.cache_path) / OTHERWISE).touch()
+        has_failed.cache_clear()
+        numbas = _leave_to_numba(self._kernel)
+        if numbas is not None:
+            numbas.save_overload(sig, data)
+
+    def _take(self) -> None:
+        """Wait for whoever compiles the function, who may die or meet an error: not for ever."""
+        folder = kept.home()
+        if fcntl is None or folder is None:
+            return
+        with suppress(OSError):
+            self._lock = open(folder / f"{self._base()}.lock", "wb")  # noqa: SIM115
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._lock is not None and time.monotonic() < end:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(POLL_SECONDS)
+            except OSError:  # a file system that knows no locks
+                return
+            else:
+                return
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
