@@ -143,7 +143,7 @@ class Result(Judged, Plotted, HasCuts):
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
     calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
-    rules : int, the version of the rules by which the data was read and scaled (`mipfs.data.rules`)
+    rules : int, the version of the rules by which the data was read and scaled, and rows hold (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
