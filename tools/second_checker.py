@@ -2316,7 +2316,8 @@ class Tree:
             low += u * (least if u > 0 else most) if u else 0
             high += u * (most if u > 0 else least) if u else 0
         known = sum(a for a, s in zip(atoms, state, strict=True) if s == 1)
-        if any(s == FREE and a.denominator != 1 for a, s in zip(atoms, state, strict=True)):
+        is_full = state.count(1) >= self.stated.M  # the others are fixed to 0
+        if not is_full and any(s == FREE and a.denominator != 1 for a, s in zip(atoms, state, strict=True)):
             return False
         for a, (least, most), is_whole in zip(extra, ends, self.stated.integer, strict=True):
             if least is not None and least == most:

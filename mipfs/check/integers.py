@@ -130,9 +130,9 @@ class Combinations:
         for k, u in of.own.items():
             ends = float(lower[k]), float(upper[k])
             low, high = _added(low, u, ends), _added(high, -u, ends, -1)
-        if low is None or high is None or not self._is_whole(of, fixed):
-            return False
         inside = np.flatnonzero(state == 1)
+        if low is None or high is None or not self._is_whole(of, fixed, is_full=inside.size >= statement.M):
+            return False
         part = of.everywhere * int(inside.size)
         held = set(inside.tolist()) if of.a else set()
         for j, value in of.a.items():
@@ -142,10 +142,15 @@ class Combinations:
                 part += value * Fraction(float(lower[j - statement.p]))
         return math.ceil(low - part) > math.floor(high - part)
 
-    def _is_whole(self, of: Combination, fixed: Fixed) -> bool:
-        """Whether the coefficients of all that is not fixed are whole, and 0 where the variable is not."""
+    def _is_whole(self, of: Combination, fixed: Fixed, *, is_full: bool) -> bool:
+        """Whether the coefficients of all that is not fixed are whole, and 0 where the variable is not.
+
+        `is_full`: as many atoms are fixed to 1 as may be, which fixes the others to 0.
+        """
         statement, state, (lower, upper) = self.statement, fixed.state, fixed.ends
-        if of.broken is None:
+        if is_full:
+            broken = list[int]()
+        elif of.broken is None:
             free = np.flatnonzero(state < 0).tolist()
             broken = [j for j in free if (of.everywhere + of.a.get(j, Fraction(0))).denominator != 1]
         else:

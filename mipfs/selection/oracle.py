@@ -434,7 +434,9 @@ class SelectionOracle:
         """Values (e,) nearby at which the rows hold; None when they are not found."""
         selection, p = self.selection, self.selection.n_features
         rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box
-        values = np.where(rows.extra.integer, np.rint(values), values)
+        values = np.where(rows.extra.integer, np.rint(values), np.clip(values, low, high))
+        if np.any(values != np.clip(values, low, high)):
+            return None
         for end in (low, high):
             values = np.where(np.abs(values - end) <= AT_BOUND * scaled.columns, end, values)
         inner = ~rows.extra.integer & (values > low) & (values < high)
