@@ -118,7 +118,8 @@ def rows_hold(rows: Any, chosen: Chosen, count: int) -> bool:
         low = max(low, Fraction(float(rows.extra.lb[0]))) if math.isfinite(rows.extra.lb[0]) else low
         high = min(high, Fraction(float(rows.extra.ub[0]))) if math.isfinite(rows.extra.ub[0]) else high
     for i in range(A.shape[0]):
-        largest = max((abs(Fraction(v)) for v in A[i, :count].tolist()), default=Fraction(0))
+        counted = A[i] if whole else A[i, :count]
+        largest = max((abs(Fraction(v)) for v in counted.tolist()), default=Fraction(0))
         total = sum((Fraction(float(A[i, j])) for j in chosen), Fraction(0))
         ends = []
         for end, sign in ((float(rows.lb[i]), -1), (float(rows.ub[i]), 1)):

@@ -72,19 +72,11 @@ def over_rows(
             proof.close(node, dual)
             least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost))
             continue
-        ray = broken_row(part, low, high)
-        if ray is not None or part.exceeds(low):
-            proof.refute(node, ray)
-            continue
-        combination = selection.whole_numbers.refutation(*part.box(low, high))
-        if combination is not None:
-            proof.rule_out(node, combination)
+        if _is_shut(proof, node, selection, part, low, high):
             continue
         model.program.fix_columns(*_columns(model, selection, part, low, high))
         solution = model.solve()
-        y = np.zeros(len(part.rows))
-        sigma = 0.5 * (low + high)
-        extra = np.zeros(0)
+        y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
         if solution.status == "infeasible":
             ray = farkas(model, part, low, high)
             if ray is not None:
@@ -96,16 +88,16 @@ def over_rows(
         multipliers = cancelled(part, y)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
         bound = inner_below(part, multipliers, low, high, cost)
-        undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
-        j, k = int(np.argmax(undecided)), _fractional(part, extra)
-        room = bound < wanted and proof.n_nodes < most + 2 * MOST_LEAVES
-        if room and undecided[j] <= WHOLE_DISTANCE and k >= 0:
+        j, k = _split(selection, part, low, high, sigma, extra)
+        if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
+            j = k = -1
+        elif k < 0 <= j and _distance(low, high, sigma).max() <= WHOLE_DISTANCE and oracle.surely_contains(sigma > 0.5):
+            j = -1
+        if k >= 0:
             value = math.floor(extra[k])
             left, right = proof.split_whole(node, k, value)
             stack += [(left, low, high, _within(part, k, ub=value)), (right, low, high, _within(part, k, lb=value + 1))]
-        elif room and (
-            undecided[j] > WHOLE_DISTANCE or (undecided[j] >= 0.0 and not oracle.surely_contains(sigma > 0.5))
-        ):
+        elif j >= 0:
             for value, child in enumerate(proof.split(node, j)):
                 ends = low.copy(), high.copy()
                 ends[0][j] = ends[1][j] = value
@@ -116,6 +108,40 @@ def over_rows(
         if is_empty and least < math.inf:
             return least
     return least
+
+
+def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low: Array, high: Array) -> bool:
+    """Close a node that a single row, the cardinality or whole numbers rule out, and whether one does."""
+    ray = broken_row(part, low, high)
+    if ray is not None or part.exceeds(low):
+        proof.refute(node, ray)
+        return True
+    combination = selection.whole_numbers.refutation(*part.box(low, high))
+    if combination is not None:
+        proof.rule_out(node, combination)
+    return combination is not None
+
+
+def _split(
+    selection: Selection, part: Selection, low: Array, high: Array, sigma: Array, extra: Array
+) -> tuple[int, int]:
+    """The feature or else the extra variable that a node is split on, -1 for none: what its LP leaves undecided first.
+
+    Splits on a variable without ends have no end: features beside it go before.
+    """
+    undecided = _distance(low, high, sigma)
+    j, k = int(np.argmax(undecided)), _fractional(part, extra)
+    if undecided[j] > WHOLE_DISTANCE:
+        return j, -1
+    if k >= 0 and not all(math.isfinite(end[k]) for end in part.rows.extra.box):
+        atom = selection.whole_numbers.undecided(*part.box(low, high))
+        j, k = (atom, -1) if atom >= 0 else (j, k)
+    return (-1, k) if k >= 0 else (j if undecided[j] >= 0.0 else -1, -1)
+
+
+def _distance(low: Array, high: Array, sigma: Array) -> Array:
+    """How far σ is from a whole number where it is not fixed; -1 elsewhere."""
+    return np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
 
 
 def is_refuted(

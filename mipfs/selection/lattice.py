@@ -172,6 +172,12 @@ class WholeNumbers:
         """
         return self.may_rule_out and any(self._is_uneven(r) for r in self._two)
 
+    def undecided(self, low: Array, high: Array) -> int:
+        """An atom that is not fixed in a box (p + e,), in a row that may rule something out once it is; -1 without."""
+        rows = (r for r in self._two if self.is_likely_to and self._is_uneven(r))
+        atoms = (j for r in rows for j in self._terms[r] if j < self.n_features)
+        return next((j for j in atoms if low[j] < high[j]), -1)
+
     def _sizes(self, r: int) -> set[Fraction]:
         """The sizes of a row's coefficients of whole variables; none where its ends are far apart."""
         sizes = {abs(a) for j, a in self._terms[r].items() if self.is_whole[j]}
