@@ -42,6 +42,10 @@ class ContradictionError(MipfsError):
         )
 
 
+class UndecidedError(NumericalError):
+    """Whether anything satisfies rows remains open: neither was found what does, nor a proof that nothing does."""
+
+
 class StoppedError(NumericalError):
     """A limit came before an answer that a run cannot do without."""
 

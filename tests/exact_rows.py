@@ -13,7 +13,7 @@ from tests.interval_oracles import Chosen
 Inequality = tuple[tuple[Fraction, ...], Fraction]
 """a and c of aᵀu ≤ c over the extra variables."""
 ALLOWANCE = Fraction(1, 2**40)
-"""How far a row may be missed, relative to its largest coefficient of σ and its bound (the documented rule)."""
+"""How far a row may be missed, relative to its largest coefficient of σ or a whole variable, and its bound."""
 
 
 def rows_hold(rows: Any, chosen: Chosen, count: int) -> bool:
@@ -22,7 +22,8 @@ def rows_hold(rows: Any, chosen: Chosen, count: int) -> bool:
     e = len(extra)
     given: list[Inequality] = []
     for i in range(A.shape[0]):
-        largest = max((abs(Fraction(v)) for v in A[i, :count].tolist()), default=Fraction(0))
+        counted = [*A[i, :count].tolist(), *(float(A[i, count + k]) for k in range(e) if extra.integer[k])]
+        largest = max((abs(Fraction(v)) for v in counted), default=Fraction(0))
         total = sum((Fraction(float(A[i, j])) for j in chosen), Fraction(0))
         a = tuple(Fraction(float(v)) for v in A[i, count:])
         for end, sign in ((float(rows.lb[i]), -1), (float(rows.ub[i]), 1)):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests import differential, oracles
-from tests.draws import DATA, LOSSES, MEASURES, Draw, draw, rows_hold
+from tests.draws import DATA, LOSSES, MEASURES, Draw, draw
+from tests.exact_rows import rows_hold
 from tests.interval_oracles import Enumerated, Interval, Svm, whole
 from tests.judge import Verdict, gap_of, judged, look
 

@@ -54,7 +54,6 @@ def test_what_no_tree_of_lps_shows_is_shown_without_a_solver(monkeypatch: pytest
     even = {bits for bits in itertools.product((0, 1), repeat=3) if sum(bits) % 2 == 0}
     assert selections(over(PARITY, [0, 0], [0, 0], whole(3))) == even
     monkeypatch.setattr(lattice, "MOST_NUMBERS", 0)
-    monkeypatch.setattr("mipfs.selection.oracle.no_whole_numbers", lattice.no_whole_numbers)
     with pytest.raises(NumericalError, match="remains open"):
         selections(over(PARITY, [0, 0], [0, 0], whole(3)))
 

@@ -116,7 +116,7 @@ def changed(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
     elif turn == 5:
         read["label"] = rng.choice([None, "c0", "label", "bag"])
     elif turn == 6:
-        document["rules"] = rng.choice([1, 2, 3, None, "2"])
+        document["rules"] = rng.choice([1, 2, 3, 4, None, "2"])
     elif turn == 7:
         read.pop(rng.choice(list(read)))
     else:

@@ -73,7 +73,8 @@ MOST_NUMBERS = 1 << 24
 ALLOWANCE = Fraction(1, 2**40)
 """δ: how far a row may be missed, and how far an end of a weight is forgiven in a bound."""
 ROUNDED = Fraction(1, 2**47)
-"""What stated values of extra variables are forgiven, relative to their terms."""
+"""What stated values of extra variables that need not be whole are forgiven, relative to their terms; of all before
+rules 3."""
 CLOSE = Fraction(1, 10**9)
 """Relative allowance of a recomputed objective, a stated bound and an asked gap."""
 LISTED = Fraction(1, 10**6)
@@ -563,7 +564,7 @@ def cells_of(text):
 def rules_of(document):
     """The version of the rules that a document names; 1 if it names none."""
     rules = document.get("rules", 1)
-    need(type(rules) is int and rules in (1, 2), f"rules {rules!r}, which I do not know")
+    need(type(rules) is int and rules in (1, 2, 3), f"rules {rules!r}, which I do not know")
     return rules
 
 
@@ -945,7 +946,8 @@ def names_in(text):
 
 ARRAYS = names_in(
     "version column_shift column_scale column_center feature children dual multiplier whole multipliers dual_q "
-    "dual_start dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling"
+    "dual_start dual_bytes dual_level dual_width dual_top outside dual_label dual_whole labelling "
+    "integer_start integer_row integer_value"
 )
 """All arrays of a sidecar that the page names."""
 OF_BYTES, OF_LABELLINGS = (
@@ -971,18 +973,31 @@ CARRIED_ELSEWHERE = {"regulariser"}
 
 
 class Row:
-    """lb ≤ Aσ + Bz ≤ ub with the ends that its allowance leaves; None is an absent end."""
+    """lb ≤ Aσ + Bz ≤ ub with the ends that its allowance leaves; None is an absent end.
 
-    def __init__(self, terms, extra, low, high):
+    `rounded` are the extra variables that are not whole, whose terms are forgiven a part; `lenient`: of whole ones it
+    is forgiven too, and `used` says whether that was needed.
+    """
+
+    def __init__(self, terms, extra, low, high, rounded=(), lenient=False):
         self.terms, self.extra, self.low, self.high = terms, extra, low, high
+        self.rounded, self.lenient, self.used = set(rounded), lenient, False
 
     def holds(self, sigma, z, loose=0):
-        """Whether it holds; `z` None leaves out rows of extra variables, which are forgiven ROUNDED of their terms."""
+        """Whether it holds; `z` None leaves out rows of extra variables."""
         if z is None and self.extra:
             return True
-        own, other = [a * sigma[j] for j, a in self.terms.items()], [b * z[k] for k, b in self.extra.items()]
-        room = ROUNDED * sum(map(abs, other)) + loose * sum(map(abs, own + other))
-        total = sum(own) + sum(other)
+        own, other = [a * sigma[j] for j, a in self.terms.items()], {k: b * z[k] for k, b in self.extra.items()}
+        total, sizes = sum(own) + sum(other.values()), sum(map(abs, own)) + sum(map(abs, other.values()))
+        room = ROUNDED * sum(abs(v) for k, v in other.items() if k in self.rounded) + loose * sizes
+        if self._within(total, room):
+            return True
+        room += ROUNDED * sum(abs(v) for k, v in other.items() if k not in self.rounded)
+        needed = self.lenient and self._within(total, room)
+        self.used = self.used or needed
+        return needed
+
+    def _within(self, total, room):
         return (self.low is None or total >= self.low - room) and (self.high is None or total <= self.high + room)
 
 
@@ -1163,8 +1178,10 @@ class Statement:
             sizes = [abs(v) for v in (*terms.values(), *extra.values(), low, high) if v]
             need(all(v <= LARGEST for v in sizes), "a row has a number that is too large")
             need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
-            a = max((abs(v) for v in terms.values()), default=Fraction(0))
-            self.rows.append(Row(terms, extra, moved(low, a, -1), moved(high, a, 1)))
+            counted = [v for k, v in extra.items() if self.integer[k]] if self.rules >= 3 else []
+            a = max((abs(v) for v in (*terms.values(), *counted)), default=Fraction(0))
+            rounded = [k for k in extra if not self.integer[k]]
+            self.rows.append(Row(terms, extra, moved(low, a, -1), moved(high, a, 1), rounded, self.rules < 3))
 
     def _box(self, bounds):
         """Bounds on the weights, by column, on the user's scale."""
@@ -2271,6 +2288,7 @@ class Tree:
         derived = document["certificate"].get("derived", [])
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
+        self._combinations(arrays)
         self.duals = (Combinations if stated.measure else Duals)(arrays, stated)
         work = max(1, sum(len(entries) for entries, _ in stated.integers)) * max(1, self.duals.count)
         work += 20 * self.count * stated.p
@@ -2293,6 +2311,69 @@ class Tree:
         need(all(math.isfinite(v) for v in values), "a multiplier is not finite")
         self.pi = [[Fraction(v) for v in values[i * r : (i + 1) * r]] for i in range(m)]
 
+    def _combinations(self, arrays):
+        """Combinations of rows, each a list of (row, multiplier): −1 is Σσ, −2 − k the k-th extra variable."""
+        names = ("integer_start", "integer_row", "integer_value")
+        self.combined, self.sums = [], {}
+        if not any(name in arrays for name in names):
+            return
+        need(self.stated.rules >= 3, "combinations of rows, which only rules 3 have")
+        need(all(name in arrays for name in names), "combinations of rows are incomplete")
+        start, row, value = (arrays[name] for name in names)
+        need(start.kind == row.kind == "i" and value.kind == "S", "combinations of rows are of other types")
+        need(all(len(one.shape) == 1 for one in (start, row, value)), "combinations of rows are no lists")
+        ends, rows, texts = list(start.values), list(row.values), value.values
+        need(ends and ends[0] == 0 and ends[-1] == len(rows) == len(texts), "combinations of rows leave something over")
+        need(all(a <= b for a, b in itertools.pairwise(ends)), "combinations of rows overlap")
+        least, most = -2 - len(self.stated.extra), len(self.stated.rows)
+        need(all(least < r < most for r in rows), "a combination of rows that are not there")
+        need(all(len(text) <= 1000 for text in texts), "a multiplier of a combination is too long")
+        found = [(r, ratio(text.decode("latin-1"), "a multiplier")) for r, text in zip(rows, texts, strict=True)]
+        self.combined = [found[a:b] for a, b in itertools.pairwise(ends)]
+        need(all(len(dict(one)) == len(one) for one in self.combined), "a row stands twice in a combination")
+
+    def combination(self, number):
+        """Σ u·row of a combination: coefficients of all atoms and extra variables, and (u, low, high) of each row."""
+        if number not in self.sums:
+            stated = self.stated
+            atoms, extra, parts = [Fraction(0)] * stated.p, [Fraction(0)] * len(stated.extra), []
+            for r, u in self.combined[number]:
+                if r == -1:
+                    atoms = [a + u for a in atoms]
+                    parts.append((u, 0, stated.M))
+                elif r >= 0:
+                    row = stated.rows[r]
+                    parts.append((u, row.low, row.high))
+                    for j, v in row.terms.items():
+                        atoms[j] += u * v
+                    for k, v in row.extra.items():
+                        extra[k] += u * v
+                else:
+                    extra[-2 - r] += u
+            self.sums[number] = atoms, extra, parts
+        return self.sums[number]
+
+    def without_whole(self, node, state, ends):
+        """Whether a combination shows that no whole numbers fit a leaf: section "Leaves"."""
+        atoms, extra, parts = self.combination(self.multiplier[node])
+        bounds = parts + [(u, *ends[-2 - r]) for r, u in self.combined[self.multiplier[node]] if r < -1]
+        low = high = Fraction(0)
+        for u, least, most in bounds:
+            if u and (least is None or most is None):
+                return False
+            low += u * (least if u > 0 else most) if u else 0
+            high += u * (most if u > 0 else least) if u else 0
+        known = sum(a for a, s in zip(atoms, state, strict=True) if s == 1)
+        is_full = state.count(1) >= self.stated.M  # the others are fixed to 0
+        if not is_full and any(s == FREE and a.denominator != 1 for a, s in zip(atoms, state, strict=True)):
+            return False
+        for a, (least, most), is_whole in zip(extra, ends, self.stated.integer, strict=True):
+            if least is not None and least == most:
+                known += a * least
+            elif a and not (is_whole and a.denominator == 1):
+                return False
+        return math.ceil(low - known) > math.floor(high - known)
+
     def _check_shape(self):
         """Every node is reached once, children are where they belong, and no atom is split twice on a way down."""
         p, stated = self.stated.p, self.stated
@@ -2307,9 +2388,12 @@ class Tree:
             reached[node] = True
             low, high = self.children[node]
             if on in (-1, SCREENED):
-                empty = on == -1 and self.dual[node] == -2
+                empty = on == -1 and self.dual[node] in (-2, -3)
                 need(empty or 0 <= self.dual[node] < self.duals.count, "a leaf without a dual vector")
-                need(-1 <= self.multiplier[node] < len(self.pi), "multipliers that are not there")
+                if empty and self.dual[node] == -3:
+                    need(0 <= self.multiplier[node] < len(self.combined), "a combination that is not there")
+                else:
+                    need(-1 <= self.multiplier[node] < len(self.pi), "multipliers that are not there")
             if on == -1:
                 need(low == high == -1, "a leaf has children")
                 continue
@@ -2397,6 +2481,9 @@ class Tree:
 
     def refuted(self, node, state, ends, room):
         """Whether a leaf that says that it is empty is."""
+        if self.dual[node] == -3:
+            need(self.without_whole(node, state, ends), "a combination of rows does not show that a leaf is empty")
+            return True
         if self.dual[node] != -2:
             need(self.dual[node] >= 0, "a leaf without a dual vector")
             return False
@@ -2708,6 +2795,9 @@ def notes_of(stated):
     labels = stated.document["labels"]
     two = f"{labels['negative']!r} (-1), {labels['positive']!r} (+1)"
     asked = [f"the data's .toml asks for {one}; the problem does not have it" for one in stated.differs()]
+    names = [one["name"] for one, row in zip(stated.document["rows"], stated.rows, strict=True) if row.used]
+    forgiven = f"only as rules {stated.rules} forgive 2^-47 of the terms of whole variables, which rules 3 take exactly"
+    asked += [f"the row {name!r} holds {forgiven}" for name in names]
     return reading_notes(stated.rules, stated.data, two) + asked
 
 

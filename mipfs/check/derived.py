@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mipfs.check.rounding import rational as read
 from mipfs.check.rounding import require
-from mipfs.check.statement import Statement, with_allowance
+from mipfs.check.statement import Statement, largest, with_allowance
 
 NAMES = frozenset(["kind", "terms", "ub", "rows", "cardinality", "bounds"])
 WIDEST = 2**53
@@ -32,7 +32,7 @@ def append(statement: Statement, stated: Sequence[Mapping[str, Any]]) -> None:
     values = np.array([value for terms, _ in rows for value in terms.values()], dtype=float)
     A = sparse.csc_array((values, (i, j)), shape=(len(rows), statement.A.shape[1]))
     ub = np.array([end for _, end in rows], dtype=float)
-    low, high = with_allowance(np.full(ub.size, -np.inf), ub, abs(A))
+    low, high = with_allowance(np.full(ub.size, -np.inf), ub, largest(A))
     statement.A = sparse.csc_array(sparse.vstack([statement.A, A]))
     statement.lb, statement.ub = np.append(statement.lb, low), np.append(statement.ub, high)
 

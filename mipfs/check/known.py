@@ -110,7 +110,12 @@ def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str)
 
 
 SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
-ARRAYS = _names("version feature children dual multiplier whole multipliers dual_q dual_start") | SCALING_OF_COLUMNS
+INTEGERS = _names("integer_start integer_row integer_value")
+ARRAYS = (
+    _names("version feature children dual multiplier whole multipliers dual_q dual_start")
+    | SCALING_OF_COLUMNS
+    | INTEGERS
+)
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
 EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS

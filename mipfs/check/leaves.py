@@ -18,12 +18,14 @@ import numpy.typing as npt
 
 from mipfs.check.completions import Completions
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
+from mipfs.check.integers import Combinations
 from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.check.steps import Steps, numbers
 
-REFUTED, SCREENED = -2, 1 << 30
-"""In place of a leaf's dual vector: no selection is left. In place of a split: the node is screened."""
+REFUTED, WITHOUT, SCREENED = -2, -3, 1 << 30
+"""In place of a leaf's dual vector: no selection is left, as multipliers show, or no whole numbers are. In place of a
+split: the node is screened."""
 LEAF, RELEASE, SCREEN, RESTORE = -1, -2, -3, -4
 """In place of an atom in the steps through a tree."""
 _NONE = np.empty(0, dtype=np.int64)
@@ -48,7 +50,7 @@ def _check_arrays(arrays: Arrays) -> None:
     n_duals = len(arrays["dual_q"])
     for name, held in arrays.items():
         scaling = name.startswith("column_")  # `mipfs.check.scaling` looks at these
-        kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "S" if scaling else "iu")
+        kinds = {"multipliers": "fS", "dual_top": "f", "integer_value": "S"}.get(name, "S" if scaling else "iu")
         require(held.dtype.kind in kinds, f"{name!r} holds values of type {held.dtype}")
     for name, size in (
         ("version", 1),
@@ -97,6 +99,7 @@ class Tree:
         children = numbers(arrays["children"], (n, 2))
         self.dual, self.multiplier = (numbers(arrays[name], (n,)) for name in ("dual", "multiplier"))
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
+        n_combined = len(arrays["integer_start"]) - 1 if "integer_start" in arrays else 0
         at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps = steps = Steps()
@@ -134,12 +137,17 @@ class Tree:
                 stack += [(on, codes[side], children[node, side], False) for side in (1, 0)]
                 continue
             require(on == -1 and children[node, 0] == -1 == children[node, 1], f"leaf {node} has children, or is none")
+            if self.dual[node] == WITHOUT:
+                combined = 0 <= self.multiplier[node] < n_combined
+                require(combined, f"{hole} {node} has no combination of rows")
+                steps.append(LEAF, node)
+                continue
             require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
             steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
         self.n_leaves = sum(on < 0 for on in feature)
-        shown = (self.dual[node] for j, node in steps if j in (LEAF, SCREEN) and self.dual[node] != REFUTED)
+        shown = (self.dual[node] for j, node in steps if j in (LEAF, SCREEN) and self.dual[node] >= 0)
         first = next(shown, REFUTED)
         self.has_one_dual = all(dual == first for dual in shown)
 
@@ -354,6 +362,7 @@ def least_bound(
     done = 0
     check_multipliers(arrays["multipliers"], statement.lb.size)
     costs = Costs(statement, duals, arrays["multipliers"])
+    combinations = Combinations(statement, arrays)
     fixed = Fixings(statement)
     completions = Completions.of(statement, duals) if tree.has_chains else None
     ahead = 0
@@ -376,7 +385,10 @@ def least_bound(
             continue
         dual = tree.dual[value]
         bound = math.inf
-        if fixed.is_empty:
+        if dual == WITHOUT and j == LEAF and not fixed.is_empty:
+            shown = combinations.show_empty(tree.multiplier[value], fixed)
+            require(shown, f"nothing shows that no whole numbers fit leaf {value}, as it says")
+        if fixed.is_empty or dual == WITHOUT:
             terms, reduced, order = [math.inf], _NONE.astype(float), _NONE
         else:
             constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)

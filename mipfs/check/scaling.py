@@ -18,7 +18,7 @@ from scipy import sparse
 
 from mipfs.check.rounding import Array, Arrays, Document, U, require
 from mipfs.data.instance import Instance
-from mipfs.data.rules import FIRST_RULES
+from mipfs.data.rules import FIRST_RULES, SCALING_RULES
 
 REMEDY = "give the data stored as it was when the problem was solved"
 SMALLEST_MOVED = 2.0**-800
@@ -43,6 +43,7 @@ class OnScale:
 
 def by_rules(data: Instance, rules: int) -> Instance:
     """The data, or what its columns are made of, scaled by a version of the rules."""
+    rules = min(rules, SCALING_RULES)
     raw = getattr(data.block().values, "raw", None) or data
     if raw.rules == rules:
         return data

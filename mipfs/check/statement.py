@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.bounded import Bounded
+from mipfs.check.known import rules_of
 from mipfs.check.made import MadeAtoms, Remade
 from mipfs.check.regulariser import Stated, stated_regulariser
 from mipfs.check.rounding import (
@@ -37,6 +38,7 @@ from mipfs.check.rounding import (
 from mipfs.check.scaling import OnScale
 from mipfs.check.stated import stated_loss
 from mipfs.data.instance import Instance
+from mipfs.data.rules import EXACT_RULES
 
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
 LARGEST = 1e100
@@ -48,7 +50,8 @@ TERM = 32
 each (see `mipfs.check.tree`), products, and their sum, which is rounded once."""
 ONE = np.ones(1, dtype=np.int64)
 ROUNDED = Fraction(1, 2**47)
-"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
+"""What is forgiven for the rounding of the values of extra variables, relative to their terms: of those that are no
+whole numbers, and under rules before `EXACT_RULES` of all."""
 
 
 class Atoms:
@@ -213,13 +216,27 @@ class Statement:
         numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
         inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
         require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
-        self.lb, self.ub = with_allowance(lb, ub, abs(self.A[:, : self.p]))
         low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
         self.whole = whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        self.rules, self.forgiven = rules_of(document), dict[str, None]()
+        a = largest(self.A[:, : self.p])
+        if self.is_exact and whole.any():
+            a = np.maximum(a, largest(self.A[:, self.p :][:, np.flatnonzero(whole)]))
+        self.lb, self.ub = with_allowance(lb, ub, a)
         self.by_row = self.A.tocsr()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether whole variables enter rows exactly."""
+        return self.rules >= EXACT_RULES
+
+    def forgiven_in_words(self) -> tuple[str, ...]:
+        """The rows that a selection met only because whole variables are forgiven what exact rules do not forgive."""
+        what = f"whether whole numbers meet it: rules {self.rules} forgive 2^-47 of the terms of whole variables"
+        return tuple(f"the row {name!r} holds by its allowance; {what}" for name in self.forgiven)
 
     @property
     def is_balanced(self) -> bool:
@@ -279,11 +296,20 @@ class Statement:
             terms = [Fraction(a) * Fraction(at.get(j, 0.0)) for a, j in zip(values, places, strict=True)]
             exact = sum(terms, Fraction(0))
             size = sum((abs(t) for t in terms), Fraction(0))
-            room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
-            room += Fraction(loose) * size
+            own = sum((abs(t) for t, j in zip(terms, places, strict=True) if self._is_real(j)), Fraction(0))
+            room = ROUNDED * own + Fraction(loose) * size
+            if self.lb[r] - room <= exact <= self.ub[r] + room:
+                continue
+            whole = sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0)) - own
+            room += 0 if self.is_exact else ROUNDED * whole
             if not self.lb[r] - room <= exact <= self.ub[r] + room:
                 return f"the selected features violate the row {row['name']!r}"
+            self.forgiven[str(row["name"])] = None
         return ""
+
+    def _is_real(self, j: int) -> bool:
+        """Whether a column of the rows is that of an extra variable that need not be a whole number."""
+        return j >= self.p and not self.whole[j - self.p]
 
     def target(self, rho: float) -> float:
         """What margins fall short of: ρ, or 0 for a loss of the margin itself."""
@@ -350,9 +376,13 @@ class Statement:
         return np.asarray(np.nextafter(reduced - lost, -math.inf))
 
 
-def with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
-    """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms."""
-    a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
+def largest(A: Any) -> Array:
+    """The size of the largest coefficient of every row, (r,)."""
+    return abs(A).max(axis=1).toarray().ravel() if min(A.shape) else np.zeros(A.shape[0])
+
+
+def with_allowance(lb: Array, ub: Array, a: Array) -> tuple[Array, Array]:
+    """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a its largest coefficient."""
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
     return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
 

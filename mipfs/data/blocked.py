@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data import matrix, unit
-from mipfs.data.rules import FIRST_RULES, RULES
+from mipfs.data.rules import FIRST_RULES, SCALING_RULES
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -220,7 +220,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         scaling: str = "none",
         is_sparse: bool | None = None,
         largest: float = np.inf,
-        rules: int = RULES,
+        rules: int = SCALING_RULES,
     ) -> None:
         self.parts, self.nnz, self.sha256, self.scaling, self.rules = parts, nnz, sha256, scaling, rules
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)

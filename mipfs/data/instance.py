@@ -21,7 +21,7 @@ from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.recipe import Prepared
-from mipfs.data.rules import FIRST_RULES, RULES
+from mipfs.data.rules import FIRST_RULES, SCALING_RULES
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
@@ -163,7 +163,7 @@ class Instance:
     reading: TableReading | None = None
     class_weight: ClassWeight | None = None
     unscaled: Any = None
-    rules: int = RULES
+    rules: int = SCALING_RULES
     exponent: int = 0
 
     def __repr__(self) -> str:

@@ -195,7 +195,7 @@ def _planted(
         pool,
         scale,
         inner,
-        record=Record(problem, pool),
+        record=Record(problem, pool, lambda: run.must_stop),
         start=start,
         settings=run.settings.master,
     )

@@ -22,9 +22,10 @@ from functools import cached_property
 import numpy as np
 
 from mipfs.drivers.master_node import Node, Point
+from mipfs.errors import UndecidedError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import added, gains, rounded_down, traded
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -139,6 +140,8 @@ class Master:
                 if self._current is None:
                     return None
                 self.n_nodes += 1
+                if self._has_no_whole_numbers(self._current):
+                    continue
             node = self._current
             if not node.free.any():
                 leaf = self._leaf(node, cutoff)
@@ -166,9 +169,13 @@ class Master:
     def _leaf(self, node: Node, cutoff: float) -> Point | None:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
-        if not self._oracle.contains(sigma > 0.5):
-            if not self._is_empty(node):
-                self._refute(node, None)
+        is_allowed = self._allows(sigma > 0.5)
+        if is_allowed is None:  # its bound stands
+            self._close(node, is_final=True)
+            return None
+        if not is_allowed:
+            if not self._is_empty(node) and not self._refute(node, None):
+                self._close(node, is_final=True)
             return None
         best = int(np.argmax(self.pool.values(sigma)))
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
@@ -182,6 +189,13 @@ class Master:
         node.settled = True
         return Point(sigma, sigma, True)
 
+    def _allows(self, sigma: Mask) -> bool | None:
+        """Whether a selection is allowed; None where that remains open."""
+        try:
+            return self._oracle.contains(sigma)
+        except UndecidedError:
+            return None
+
     def _close(self, node: Node, *, is_final: bool = False) -> None:
         """Keep the bound of a node that is done; `is_final` where nothing can lift it further."""
         self._done(node.bound, is_final=is_final)
@@ -194,11 +208,23 @@ class Master:
         if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
-    def _refute(self, node: Node, ray: Multipliers | None) -> None:
-        """Drop a node without any selection, by its cardinality or by a Farkas ray."""
-        if self.record is not None:
-            self.record.refute(node, ray)
+    def _refute(self, node: Node, ray: Multipliers | None) -> bool:
+        """Drop a node without any selection, by its cardinality or by a Farkas ray; whether that could be shown."""
+        if self.record is not None and not self.record.refute(node, ray):
+            return False
         self._current = None
+        return True
+
+    def _has_no_whole_numbers(self, node: Node) -> bool:
+        """Whether no whole numbers satisfy the rows in a node; then it is dropped."""
+        whole = self.selection.whole_numbers
+        combination = whole.refutation(*self.selection.box(node.lb, node.ub)) if whole.is_likely_to else None
+        if combination is None:
+            return False
+        if self.record is not None:
+            self.record.rule_out(node, combination)
+        self._current = None
+        return True
 
     def open_nodes(self) -> list[Node]:
         """The nodes that are not done: the one in hand first, the one that comes next, those of least bound."""

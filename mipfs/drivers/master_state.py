@@ -93,7 +93,7 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
 def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
     problem = run.problem
-    record = Record(run.problem, pool)
+    record = Record(run.problem, pool, lambda: run.must_stop)
     proofs.restored(record.tree, arrays)
     evidence = _evidence(arrays)
     count, lost = arrays["master_used"].tolist()

@@ -132,7 +132,7 @@ class _Refit:
     def __call__(self, selected: tuple[int, ...]) -> None:
         sigma = scattered(self.run.problem.atoms.count, list(selected), 1.0)
         # SCIP's rows hold within its tolerances only.
-        if selected in self.seen or not self.run.oracle.contains(sigma > 0.5):
+        if selected in self.seen or not self.run.oracle.surely_contains(sigma > 0.5):
             return
         self.seen.add(selected)
         solved = self.subproblem.solve(sigma, self.tol)

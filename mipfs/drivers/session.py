@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mipfs.errors import NumericalError, StoppedError, UsageError
+from mipfs.errors import NumericalError, StoppedError, UndecidedError, UsageError
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.loaded import point_of
@@ -237,6 +237,8 @@ class Session:
             self._made = next(self._steps)
         except (StopIteration, StoppedError):
             pass  # the gap or the limit says the rest
+        except UndecidedError:
+            run.closed = True  # as far as it can be
         except NumericalError:
             run.failed = True
         else:

@@ -8,8 +8,9 @@ the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,6 +66,7 @@ class Record:
     ----------
     problem : Problem
     pool : CutPool
+    must_stop : callable, whether to give up showing that a node holds no selection
 
     Attributes
     ----------
@@ -72,8 +74,9 @@ class Record:
     used : list of Evidence, in the order of the dual vectors that the tree refers to
     """
 
-    def __init__(self, problem: Problem, pool: CutPool) -> None:
+    def __init__(self, problem: Problem, pool: CutPool, must_stop: Callable[[], bool] = bool) -> None:
         self.problem = problem
+        self.must_stop = must_stop
         self.pool = pool
         self.lost = False
         self.tree = empty_proof(problem, pool.duals)
@@ -98,14 +101,18 @@ class Record:
         evidence = self._keep(evidence)
         node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
 
-    def refute(self, node: Node, ray: Multipliers | None) -> None:
-        """Close a node without a selection: by its cardinality, a Farkas ray, or a tree of its rows."""
+    def refute(self, node: Node, ray: Multipliers | None) -> bool:
+        """Close a node without a selection, if its cardinality, a Farkas ray, or a tree of its rows shows that."""
         if ray is not None or self.problem.selection.exceeds(node.lb):
             self.tree.refute(node.place, ray)
-            return
+            return True
         box = (node.lb.astype(float), node.ub.astype(float))
         dual = self._keep(None).place
-        self.lost = not is_refuted(self.tree, node.place, box, dual, self.problem.selection) or self.lost
+        return is_refuted(self.tree, node.place, box, dual, self.problem.selection, self.must_stop)
+
+    def rule_out(self, node: Node, combination: Mapping[int, Fraction]) -> None:
+        """Close a node where a combination of rows leaves no whole numbers."""
+        self.tree.rule_out(node.place, combination)
 
     def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
         """Close what is open; what makes the proof, or None when it was lost."""

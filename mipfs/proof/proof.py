@@ -2,7 +2,8 @@
 
     bound of a leaf = g(α) + y'(row bounds) + min over {σ of the leaf, Σσ ≤ M} of (c − ½ s(α) − A'y)'σ
 
-Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S. A node may also be split on an extra
+Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S, by multipliers of the rows or because no
+whole numbers satisfy them there (`mipfs.selection.lattice`). A node may also be split on an extra
 variable that is a whole number: z ≤ value, or z ≥ value + 1. And it may be screened: every feature is fixed whose other
 value lifts the bound of the node's dual vector to the bound that the certificate claims. Nothing is stored of that: the
 checker finds them anew.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,12 +27,15 @@ from mipfs.proof.labelled import LabelledStore
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 
+Combination = tuple[tuple[int, Fraction], ...]
+"""Rows with their multipliers, as `mipfs.selection.lattice` numbers them."""
+
 Store = DualStore | LabelledStore
 
 VERSION = 2
 """Version of the sidecar."""
-OPEN, REFUTED = -1, -2
-"""In place of a dual vector's position: a node that has none, a leaf without any selection."""
+OPEN, REFUTED, WITHOUT = -1, -2, -3
+"""In place of a dual vector's position: of a node that is open, of a leaf without any selection, or whole numbers."""
 NODE_BYTES = 20
 """Of a node in the sidecar, before it is compressed."""
 GROWTH = 1.25  # room for this multiple of the nodes is made at a time: more would be memory that nobody uses
@@ -79,6 +83,7 @@ class Proof:
         self._whole: dict[int, int] = {}
         self._multipliers: list[Multipliers] = []
         self._known: dict[int, int] = {}
+        self._combinations: list[Combination] = []
 
     @property
     def n_nodes(self) -> int:
@@ -135,6 +140,22 @@ class Proof:
         """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
         self._check_open(node)
         self._dual[node], self._multiplier[node] = REFUTED, self.keep(multipliers)
+
+    def rule_out(self, node: int, combination: Mapping[int, Fraction]) -> None:
+        """Make an open node a leaf without whole numbers, as a combination of rows shows."""
+        self._check_open(node)
+        kept = tuple(sorted(combination.items()))
+        if kept not in self._combinations[-1:]:
+            self._combinations.append(kept)
+        self._dual[node], self._multiplier[node] = WITHOUT, len(self._combinations) - 1
+
+    def reopen(self, node: int, count: int) -> None:
+        """Make a node open again, below which are all nodes but the first `count`."""
+        assert node < count
+        self._whole = {place: value for place, value in self._whole.items() if place < count and place != node}
+        self._size = count
+        self._feature[node], self._dual[node], self._multiplier[node], self._value[node] = -1, OPEN, -1, -np.inf
+        self._children[node] = -1
 
     def fix(
         self,
@@ -246,7 +267,7 @@ class Proof:
         assert isinstance(self.duals, DualStore)
         assert isinstance(other.duals, DualStore)
         used = slice(0, other._size)
-        first_multiplier = len(self._multipliers)
+        first_multiplier, first_combination = len(self._multipliers), len(self._combinations)
         first_dual = self.duals.append(other.duals)
         dual, feature, multiplier = (held[used] for held in (other._dual, other._feature, other._multiplier))
         whole = np.where(feature >= other.n_features, feature - other.n_features + self.n_features, -1)
@@ -255,13 +276,15 @@ class Proof:
         dual = np.where(dual >= 0, dual + first_dual, dual)
         places = self.attach(node, mapped, other._children[used], dual, other._value[used]) + np.arange(other._size)
         places[other.root] = node
-        self._multiplier[places] = np.where(multiplier >= 0, multiplier + first_multiplier, -1)
+        moved = np.where(other._dual[used] == WITHOUT, first_combination, first_multiplier)
+        self._multiplier[places] = np.where(multiplier >= 0, multiplier + moved, -1)
         self._whole |= {int(places[k]): value for k, value in other._whole.items()}
         self._multipliers += other._multipliers
+        self._combinations += other._combinations
 
     def over_rows(self, rows: Sequence[str], wanted: Sequence[str]) -> Proof:
         """A copy of the proof over more rows, by name: those that are new have the multiplier 0."""
-        if not self._multipliers or tuple(rows) == tuple(wanted):
+        if not (self._multipliers or self._combinations) or tuple(rows) == tuple(wanted):
             return self
         places, other = np.array([wanted.index(name) for name in rows], dtype=np.int64), copy.copy(self)
         other._multipliers = []
@@ -269,6 +292,9 @@ class Proof:
             wide = np.zeros(len(wanted))
             wide[places] = np.array(y, dtype=float)
             other._multipliers.append(wide)
+        other._combinations = [
+            tuple((int(places[r]) if r >= 0 else r, value) for r, value in one) for one in self._combinations
+        ]
         return other
 
     def trim(self, bound: float) -> None:
@@ -324,7 +350,7 @@ class Proof:
             shows = kept & ((feature < 0) | (feature == SCREENED) | (value >= bound))
             duals, rows = np.zeros(of_duals.size, dtype=bool), np.zeros(len(self._multipliers), dtype=bool)
             duals[dual[shows & (dual >= 0)]] = True
-            rows[multiplier[shows & (multiplier >= 0)]] = True
+            rows[multiplier[shows & (multiplier >= 0) & (dual != WITHOUT)]] = True
             return NODE_BYTES * np.count_nonzero(kept) + float(of_duals[duals].sum()) + row * np.count_nonzero(rows)
 
         return size
@@ -401,6 +427,7 @@ class Proof:
         shows = self._refers | (dual == REFUTED)
         found, place = np.unique(np.where(shows, self._multiplier[used], -1), return_inverse=True)
         named, multiplier = found[found >= 0], (place - int(found[0] < 0)).astype(np.int32)
+        combined = stored_combinations(self._combinations, dual == WITHOUT, self._multiplier[used], multiplier)
         return {
             "version": np.array([VERSION]),
             "feature": feature,
@@ -410,6 +437,7 @@ class Proof:
             "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
             "multipliers": stored_multipliers([self._multipliers[i] for i in named], max(rows, default=0)),
             **outside,
+            **combined,
         } | duals.arrays()
 
     def _check_open(self, node: int) -> None:
@@ -440,6 +468,24 @@ class Proof:
                 more = np.full((capacity - old.shape[0], *old.shape[1:]), empty, dtype=old.dtype)
                 setattr(self, name, np.concatenate([old, more]))
         return first
+
+
+def stored_combinations(
+    combinations: Sequence[Combination],
+    without: npt.NDArray[np.bool_],
+    place: npt.NDArray[np.int32],
+    multiplier: npt.NDArray[np.int32],
+) -> dict[str, npt.NDArray[Any]]:
+    """The combinations that leaves without whole numbers have, whose new places are entered in `multiplier`."""
+    used = np.unique(place[without])
+    if not used.size:
+        return {}
+    multiplier[without] = np.searchsorted(used, place[without])
+    parts = [combinations[k] for k in used.tolist()]
+    start = np.cumsum([0, *(len(part) for part in parts)])
+    row = np.array([r for part in parts for r, _ in part], dtype=np.int64)
+    value = np.array([str(value).encode() for part in parts for _, value in part])
+    return {"integer_start": start.astype(np.int64), "integer_row": row, "integer_value": value}
 
 
 def stored_multipliers(multipliers: Sequence[Multipliers], r: int) -> npt.NDArray[Any]:

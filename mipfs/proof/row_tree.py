@@ -1,13 +1,15 @@
 """Branch-and-bound on min cost'σ over S, kept in a proof: LPs over the rows, every leaf with its multipliers.
 
 It splits on features first, then on extra variables that are whole numbers: that a row like x1 + x2 + x3 = 2 z leaves
-no selection is shown by z ≤ 1 and z ≥ 2.
+no selection is shown by z ≤ 1 and z ≥ 2. What no such split shows, as variables without bounds have no end of values, a
+combination of rows shows that no whole numbers satisfy (`mipfs.selection.lattice`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -27,7 +29,18 @@ WHOLE_DISTANCE = 1e-6
 
 
 @apart
-def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection, cost: Array, wanted: float) -> float:
+def over_rows(
+    proof: Proof,
+    root: int,
+    box: Box,
+    dual: int,
+    selection: Selection,
+    cost: Array,
+    wanted: float,
+    must_stop: Callable[[], bool] = bool,
+    *,
+    is_empty: bool = False,
+) -> float:
     """Close an open node of the proof; the bound on cost'σ that its leaves reach, inf when no selection is in it.
 
     Parameters
@@ -40,6 +53,10 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
     cost : (p,)
     wanted : float
         A node whose bound reaches it is closed; so are all after `MOST_LEAVES` leaves, or where floating point ends.
+    must_stop : callable
+        Once it says so, what is open is closed as it is.
+    is_empty : bool
+        Whether all is given up with the first leaf that is not refuted.
     """
     scale = float(np.abs(cost).max(initial=0.0)) or 1.0
     first = int(selection.M is not None)
@@ -51,15 +68,15 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
     stack = [(root, *box, selection)]
     while stack:
         node, low, high, part = stack.pop()
-        ray = broken_row(part, low, high)
-        if ray is not None or part.exceeds(low):
-            proof.refute(node, ray)
+        if must_stop():
+            proof.close(node, dual)
+            least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost))
+            continue
+        if _is_shut(proof, node, selection, part, low, high):
             continue
         model.program.fix_columns(*_columns(model, selection, part, low, high))
         solution = model.solve()
-        y = np.zeros(len(part.rows))
-        sigma = 0.5 * (low + high)
-        extra = np.zeros(0)
+        y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
         if solution.status == "infeasible":
             ray = farkas(model, part, low, high)
             if ray is not None:
@@ -71,14 +88,16 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         multipliers = cancelled(part, y)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
         bound = inner_below(part, multipliers, low, high, cost)
-        undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
-        j, k = int(np.argmax(undecided)), _fractional(part, extra)
-        room = bound < wanted and proof.n_nodes < most + 2 * MOST_LEAVES
-        if room and undecided[j] <= WHOLE_DISTANCE and k >= 0:
+        j, k = _split(selection, part, low, high, sigma, extra)
+        if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
+            j = k = -1
+        elif k < 0 <= j and _distance(low, high, sigma).max() <= WHOLE_DISTANCE and oracle.surely_contains(sigma > 0.5):
+            j = -1
+        if k >= 0:
             value = math.floor(extra[k])
             left, right = proof.split_whole(node, k, value)
             stack += [(left, low, high, _within(part, k, ub=value)), (right, low, high, _within(part, k, lb=value + 1))]
-        elif room and (undecided[j] > WHOLE_DISTANCE or (undecided[j] >= 0.0 and not oracle.contains(sigma > 0.5))):
+        elif j >= 0:
             for value, child in enumerate(proof.split(node, j)):
                 ends = low.copy(), high.copy()
                 ends[0][j] = ends[1][j] = value
@@ -86,12 +105,54 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         else:
             proof.close(node, dual, multipliers)
             least = min(least, bound)
+        if is_empty and least < math.inf:
+            return least
     return least
 
 
-def is_refuted(proof: Proof, root: int, box: Box, dual: int, selection: Selection) -> bool:
-    """Close an open node of the proof, and whether that shows that it holds no selection."""
-    return over_rows(proof, root, box, dual, selection, np.zeros(selection.n_features), math.inf) == math.inf
+def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low: Array, high: Array) -> bool:
+    """Close a node that a single row, the cardinality or whole numbers rule out, and whether one does."""
+    ray = broken_row(part, low, high)
+    if ray is not None or part.exceeds(low):
+        proof.refute(node, ray)
+        return True
+    combination = selection.whole_numbers.refutation(*part.box(low, high))
+    if combination is not None:
+        proof.rule_out(node, combination)
+    return combination is not None
+
+
+def _split(
+    selection: Selection, part: Selection, low: Array, high: Array, sigma: Array, extra: Array
+) -> tuple[int, int]:
+    """The feature or else the extra variable that a node is split on, -1 for none: what its LP leaves undecided first.
+
+    Splits on a variable without ends have no end: features beside it go before.
+    """
+    undecided = _distance(low, high, sigma)
+    j, k = int(np.argmax(undecided)), _fractional(part, extra)
+    if undecided[j] > WHOLE_DISTANCE:
+        return j, -1
+    if k >= 0 and not all(math.isfinite(end[k]) for end in part.rows.extra.box):
+        atom = selection.whole_numbers.undecided(*part.box(low, high))
+        j, k = (atom, -1) if atom >= 0 else (j, k)
+    return (-1, k) if k >= 0 else (j if undecided[j] >= 0.0 else -1, -1)
+
+
+def _distance(low: Array, high: Array, sigma: Array) -> Array:
+    """How far σ is from a whole number where it is not fixed; -1 elsewhere."""
+    return np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
+
+
+def is_refuted(
+    proof: Proof, root: int, box: Box, dual: int, selection: Selection, must_stop: Callable[[], bool] = bool
+) -> bool:
+    """Close an open node of the proof, if that shows that it holds no selection, and whether it does; or it is open."""
+    count, cost = proof.n_nodes, np.zeros(selection.n_features)
+    if over_rows(proof, root, box, dual, selection, cost, math.inf, must_stop, is_empty=True) == math.inf:
+        return True
+    proof.reopen(root, count)
+    return False
 
 
 def _columns(model: SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:

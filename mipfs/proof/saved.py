@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from mipfs.plumbing.arrays import Integers
 from mipfs.proof.cuts import CutPool, cut_of_dual
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import OPEN, Multipliers, Proof, stored_multipliers
+from mipfs.proof.proof import OPEN, Combination, Multipliers, Proof, stored_combinations, stored_multipliers
 from mipfs.readers.duals import WIDEST
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -27,6 +28,9 @@ def saved(proof: Proof) -> Arrays:
     kept["proof_whole"] = np.array(sorted(proof._whole.items()), dtype=np.int64).reshape(-1, 2)
     width = max((len(y) for y in proof._multipliers), default=0)
     kept["proof_multipliers"] = stored_multipliers(proof._multipliers, width)
+    every = np.arange(len(proof._combinations), dtype=np.int32)
+    combined = stored_combinations(proof._combinations, every >= 0, every, every.copy())
+    kept |= {f"proof_{name}": array for name, array in combined.items()}
     return kept | {f"proof_{name}": array for name, array in proof.duals.arrays().items()}
 
 
@@ -41,6 +45,7 @@ def restored(proof: Proof, arrays: Arrays) -> None:
     proof._size = proof._feature.size
     proof._whole = dict(arrays["proof_whole"].tolist())
     proof._multipliers = multipliers_of(arrays["proof_multipliers"])
+    proof._combinations = _combinations_of(arrays)
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 
 
@@ -96,6 +101,15 @@ def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
         if not 0 <= int(dual[0].min(initial=0)) <= int(dual[0].max(initial=0)) <= WIDEST:
             raise ValueError("a dual vector has numbers that none has")
         pool.add(cut_of_dual(pool.problem, dual))
+
+
+def _combinations_of(arrays: Arrays) -> list[Combination]:
+    """Combinations of rows as the proof holds them."""
+    if "proof_integer_start" not in arrays:
+        return []
+    start, row = arrays["proof_integer_start"].tolist(), arrays["proof_integer_row"].tolist()
+    pairs = [(r, Fraction(text.decode())) for r, text in zip(row, arrays["proof_integer_value"].tolist(), strict=True)]
+    return [tuple(pairs[first:last]) for first, last in itertools.pairwise(start)]
 
 
 def multipliers_of(stored: npt.NDArray[Any]) -> list[Multipliers]:

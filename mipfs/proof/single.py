@@ -8,6 +8,7 @@ With rows the inner minimum is a MILP: a tree of LPs (`mipfs.proof.row_tree`), a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     return cut_of_dual(problem, loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias))
 
 
-def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
+def single(problem: Problem, cut: Cut, wanted: float, must_stop: Callable[[], bool] = bool) -> Proof:
     """The proof of one dual vector, as far as `wanted` (its lower(α)) where that can be reached.
 
     With rows the inner minimum is a MILP: a tree of LPs, each with its multipliers, all on the same dual vector. What
@@ -50,12 +51,12 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
         proof.close(proof.root, place)
     else:
         lacking = wanted - cut.constant - 1e-10 * abs(wanted)
-        inner = over_rows(proof, proof.root, selection.sigma_bounds(), place, selection, cost, lacking)
+        inner = over_rows(proof, proof.root, selection.sigma_bounds(), place, selection, cost, lacking, must_stop)
     proof.bound = added(cut.constant, inner)
     return proof
 
 
-def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
+def at_hand(problem: Problem, pool: CutPool | None, must_stop: Callable[[], bool] = bool) -> Proof:
     """The proof of the best single cut of a run that kept no tree: less than its bound, but not nothing."""
     lb, ub = problem.selection.sigma_bounds()
     best = zero_cut(problem)
@@ -63,11 +64,11 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
         value = lower(cut.constant, gains(cut.slopes, problem.penalty), lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
         best, most = (cut, value) if value > most else (best, most)
-    return single(problem, best, math.inf)
+    return single(problem, best, math.inf, must_stop)
 
 
-def emptiness(problem: Problem) -> Proof | None:
-    """The proof that S is empty; None when `over_rows` gives up."""
+def emptiness(problem: Problem, must_stop: Callable[[], bool] = bool) -> Proof | None:
+    """The proof that S is empty; None when `over_rows` gives up, as it does once `must_stop` says so."""
     selection = problem.selection
     proof = empty_proof(problem)
     low, high = selection.sigma_bounds()
@@ -75,4 +76,4 @@ def emptiness(problem: Problem) -> Proof | None:
         proof.refute(proof.root)
         return proof
     dual = proof.duals.add(*no_dual(problem))
-    return proof if is_refuted(proof, proof.root, (low, high), dual, selection) else None
+    return proof if is_refuted(proof, proof.root, (low, high), dual, selection, must_stop) else None

@@ -11,12 +11,17 @@ from mipfs.result.result import Record, Result, Status, StopReason
 LIMITS = (StopReason.TIME_LIMIT, StopReason.MEMORY_LIMIT, StopReason.ITERATION_LIMIT, StopReason.INTERRUPTED)
 CUT_SHORT = (*LIMITS, StopReason.NUMERICAL)
 
+MOST_NAMES = 5
+"""Names of rows and variables that are written out."""
 IDLE = 1e-9
 """Relative distance from the objective of w = 0 within which a measure's classifier is worth no more than that."""
 
 
 def advice(result: Result) -> str:
-    """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended."""
+    """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended.
+
+    Where no selection was found it is about the rows, on which alone that depends.
+    """
     if result.status not in (Status.FEASIBLE, Status.NO_SOLUTION, Status.NUMERICAL):
         return ""
     if result.stop_reason not in CUT_SHORT:
@@ -25,6 +30,8 @@ def advice(result: Result) -> str:
     if result.stop_reason is not StopReason.NUMERICAL:
         what = "memory" if result.stop_reason is StopReason.MEMORY_LIMIT else "time"
         ways.append(f"more {what}{trend(result.trace, result.seconds)}")
+    if result.status is Status.NO_SOLUTION:
+        return " or ".join([*ways, *_other_rows(result)])
     if result.scaling.get("kind") == "none":
         ways.append("scale standard")
     C = result.params.get("C")
@@ -33,6 +40,25 @@ def advice(result: Result) -> str:
     if result.driver in ("branch", "gbd", "monolithic") and result.params.get("loss") != "structural":
         ways.append("the relaxation alone (fgm)")
     return ", ".join(ways[:-1]) + (" or " if len(ways) > 1 else "") + ways[-1] if ways else ""
+
+
+def _other_rows(result: Result) -> list[str]:
+    """What makes it easier to find a selection that satisfies the rows, or to show that there is none."""
+    ways = []
+    open_ended = [name for name, one in result.extra.items() if one["integer"] and None in (one["lb"], one["ub"])]
+    if open_ended:
+        ways.append(f"bounds on {_listed(open_ended)}")
+    ends = [(row["name"], row["lb"], row["ub"]) for row in result.rows if None not in (row["lb"], row["ub"])]
+    narrow = [name for name, low, high in ends if high - low < max(1.0, 1e-6 * abs(high))]
+    if narrow:
+        ways.append(f"more room between the two ends of {_listed(narrow)}")
+    return ways
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some of the names, quoted."""
+    shown = ", ".join(repr(name) for name in names[:MOST_NAMES])
+    return f"{shown}, …" if len(names) > MOST_NAMES else shown
 
 
 def is_idle(result: Result) -> bool:

@@ -146,7 +146,7 @@ class Result(Judged, Plotted, HasCuts):
     weightless : tuple of str, or None
         Names of the columns of what is selected whose weight is 0, or was no more than rounding (`mipfs.run.stored`);
         None where there is no classifier, and in files of versions that did not say so.
-    rules : int, the version of the rules by which the data was read and scaled (`mipfs.data.rules`)
+    rules : int, the version of the rules by which the data was read and scaled, and rows hold (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON

@@ -31,6 +31,8 @@ BECAUSE = {
     StopReason.NUMERICAL: "no further progress is possible in floating-point arithmetic",
 }
 
+UNDECIDED = "whether any selection satisfies the rows is not decided"
+
 PART = ("active", "atoms", "begun_with", "rounds")
 """Counters that have a line of their own."""
 
@@ -42,6 +44,8 @@ def summary_blocks(result: Result) -> list[Block]:
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
     relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
     because = "its own gap is closed" if relaxed else BECAUSE[result.stop_reason]
+    if result.status is Status.NO_SOLUTION and result.stop_reason is StopReason.NUMERICAL:
+        because = UNDECIDED
     pairs = [
         ("status", with_asked(f"{result.status.name} ({because})", result.status.name, result.params.get("gap"))),
         ("objective", number(result.objective)),

@@ -62,6 +62,8 @@ def verdict(result: Result) -> str:
         return f"{what}. No allowed selection has an objective below {bound}."
     if result.status is Status.NUMERICAL:
         return "The numbers are too large or too ill-scaled for a trustworthy answer."
+    if result.stop_reason is StopReason.NUMERICAL:
+        return "No selection was found that satisfies the rows, nor a proof that none does."
     return f"{_ended(stop, ' before any classifier was found')}"
 
 

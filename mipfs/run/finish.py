@@ -118,20 +118,23 @@ def claim_of(run: Run) -> Claim | None:
     gap = float(run.options.gap)
     derived = problem.selection.stated_derived()
     if run.infeasible:
-        empty = proof or emptiness(problem)
+        empty = proof or emptiness(problem, run.late())
         if empty is not None:
             return Claim(empty, outcome.proof_kind, None, gap, None, derived, scaling(problem), problem.data.exponent)
+        run.infeasible, run.conflict, run.closed = False, (), True  # nobody could check it: none was found, no more
+        if not math.isfinite(run.bound):
+            return None
     if not problem.atoms.is_checkable:
         return None
     if not problem.atoms.is_held:
         proof = bare_proof(run) if proof is None or not math.isfinite(run.bound) else proof
     elif proof is None or not math.isfinite(run.bound):
-        proof = at_hand(problem, outcome.pool)
+        proof = at_hand(problem, outcome.pool, run.late())
     bound = run.bound
     (proof if isinstance(proof, Proof) else proof.tree).beside = outcome.beside
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
-    if outcome.proof is not None and run.bound_source == "dual":
+    if run.bound_source == "dual":
         run.bound = bound
     claimed = run.claimed(bound)
     return Claim(

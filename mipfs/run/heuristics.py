@@ -73,7 +73,7 @@ class Supports:
         if self.was_seen(sigma):
             if self.run.wants_all:
                 self.found.improve(sigma, self.run.offer(solved.ids, solved.svm.w, solved.svm.b), solved.lower)
-        elif self.run.oracle.contains(sigma):
+        elif self.run.oracle.surely_contains(sigma):
             self._keep(sigma, solved)
 
     def round(self, scores: Array, until: float = np.inf) -> None:
@@ -124,7 +124,7 @@ class Supports:
             if not best.size:
                 break
             sigma = changed(sigma, best, True)
-        if not run.must_stop and not run.oracle.contains(sigma):
+        if not run.must_stop and not run.oracle.surely_contains(sigma):
             self.round(np.square(self.subproblem.weights()))
 
     def _keep(self, sigma: Mask, solved: Solved) -> None:
@@ -191,7 +191,7 @@ class Supports:
         if not run.wants_all or not bound >= run.cutoff or not np.any(free):
             return False
         idle = sizes is not None and 0.5 * float(np.square(sizes[free]).max()) <= run.settings.listing.idle * abs(bound)
-        if idle and not self.was_seen(inside) and run.oracle.contains(inside):
+        if idle and not self.was_seen(inside) and run.oracle.surely_contains(inside):
             self.evaluate(inside)
             self.reduce()
         return self.found.has_ties_only(inside, free, bound)
@@ -305,7 +305,7 @@ class Supports:
         while size > 0 and not run.must_stop and self.subproblem.count < last:
             exchanged = sigma.copy()
             exchanged[least[:size]], exchanged[most[:size]] = False, True
-            solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
+            solved = self.evaluate(exchanged) if run.oracle.surely_contains(exchanged) else None
             if solved is not None and (found := self.value(exchanged)) < value:
                 return exchanged, solved.cut.slopes, found
             solved = None

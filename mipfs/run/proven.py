@@ -28,7 +28,10 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     """
     if not np.isfinite(run.bound):
         return
-    _leave(run, single(run.problem, zero_cut(run.problem) if cut is None or lower < run.bound else cut, run.bound))
+    _leave(
+        run,
+        single(run.problem, zero_cut(run.problem) if cut is None or lower < run.bound else cut, run.bound, run.late()),
+    )
 
 
 def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[Integers, float]]) -> None:

@@ -185,6 +185,17 @@ class Run:
             return 0.0
         return value - self.problem.unit_margin(reported - self._gap * abs(reported))
 
+    def late(self) -> Callable[[], bool]:
+        """Whether what proves a result that is at hand, begun now, must stop: a limit passed, and a moment besides."""
+        begin, grace, limit = time.monotonic(), float(self.settings.selections.grace), self.options.time_limit
+        room = math.inf if limit is None else max(grace, limit - self.elapsed)
+
+        def is_late() -> bool:
+            past = time.monotonic() - begin
+            return past > room or (past > grace and (self._hears or self._memory.is_reached))
+
+        return is_late
+
     def cheapest(self) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The selection of least cost, and a bound on that: drivers begin so. None, and the conflict, if S is empty."""
         first, least = self.oracle.minimise(self.problem.penalty)

@@ -72,7 +72,7 @@ class Swaps:
             sigma = yield from self._shaken(best, random)
             if sigma is None:
                 return
-            if run.oracle.contains(sigma):
+            if run.oracle.surely_contains(sigma):
                 yield from self.climbing(sigma, (self.settings.few,))
             if run.objective < value:
                 yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
@@ -152,7 +152,7 @@ class Swaps:
                 break
             added = changed(base, j, True)
             if not supports.was_seen(added):
-                if self._bound(added) >= value or not supports.run.oracle.contains(added):
+                if self._bound(added) >= value or not supports.run.oracle.surely_contains(added):
                     continue
                 supports.evaluate(added, value)  # its cut would take a pass over the data, and spare few others
                 yield

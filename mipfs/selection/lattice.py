@@ -1,127 +1,334 @@
-"""That no whole numbers satisfy rows, shown in exact arithmetic: what no tree of linear programs over unbounded
-variables can show, such as x1 + x2 = 2 z - 4 u with one of x1, x2 in.
+"""What whole numbers rule out, in exact arithmetic: what no tree of linear programs over unbounded variables can show.
 
-With g the greatest common divisor of the coefficients a of a row over whole numbers z, a'z runs through the multiples
-of g. If its bounds leave none of them, nothing satisfies the row. If they leave one, the row is an equation, whose
-whole solutions are z = z0 + U t with whole numbers t, one fewer (by Euclid's algorithm, a unimodular U); the other rows
-and the bounds of z are then rows over t. This decides every system of equations over the integers.
+With multipliers u of rows low ≤ a'x ≤ high that lie between two ends each, Σ u a'x lies between two ends as well. Where
+its coefficients are whole on σ and on whole variables, and 0 on all others that are not fixed, it is a whole number but
+for what is fixed: no point satisfies the rows if its ends leave none. Such u are a proof, which the certificate has
+(docs/certificate.md): 6 z1 + 10 z2 = 15 has u = 1/2.
+
+They are found by elimination. Real variables go first, by Gauss. Then the rows are integer vectors; those that leave
+one value each are equations, brought to a lower triangular H by column operations of Euclid (a Hermite form): the whole
+points that meet them are z = Σ τ_j v_j, the first k of the whole τ_j known, the others free. A row has no value there
+if no multiple of g lies between its ends, g the greatest common divisor of its coefficients on the free τ; then row/g
+is whole on the free τ, and multiples of at most 1/(2 H_ee) of the equations make it whole on the others.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mipfs.plumbing.arrays import Array
-from mipfs.selection.rows import Rows
+from mipfs.plumbing.arrays import Array, Mask, terms_of
+
+if TYPE_CHECKING:
+    from mipfs.selection.selection import Selection
 
 MOST_NUMBERS = 20_000
 """Numbers of the rows over free whole variables up to which it is tried: fractions are slow."""
+MOST_BITS = 3000
+"""Bits of a number that comes up: beyond it, it is given up. A multiplier has 1000 characters at most."""
+MOST_CHARACTERS = 1000
+"""Of a multiplier as text, in the certificate."""
+SELECTED, FIRST_EXTRA = -1, -2
+"""In place of a row: Σσ, from 0 to M, and the first extra variable, of which the others follow downwards."""
 
-Term = tuple[dict[int, Fraction], Fraction | None, Fraction | None]
-"""A row over z: its coefficients, and its ends, None where there is none."""
+Multipliers = dict[int, Fraction]
+"""By row: those of the user, `SELECTED`, and extra variables from `FIRST_EXTRA` on, whose rows are their bounds."""
+Ends = tuple[Fraction, Fraction]
+
+
+class _TooLarge(Exception):
+    """Numbers became too long."""
+
+
+@dataclass
+class _Row:
+    """A combination of rows: its coefficients by column, without zeros, and its multipliers."""
+
+    a: dict[int, Fraction]
+    u: Multipliers
+
+    def plus(self, other: _Row, times: Fraction) -> _Row:
+        """This and `times` · the other one."""
+        return _Row(_sum(self.a, other.a, times), _sum(self.u, other.u, times))
 
 
 @dataclass
 class _Points:
-    """z = z0 + Σ_k t_k U_k, the whole t_k free: `steps` are the columns U_k, of which entries that are 0 are left out.
+    """The whole points z = Σ_j τ_j v_j that meet equations, with the τ of the first ones known.
 
-    They start out as all whole numbers.
+    Attributes
+    ----------
+    known : the v_j whose τ_j are `values`
+    free : the other v_j
+    H : of every equation its coefficients on the known τ, as many as were known with it
+    shown : the multipliers of every equation
     """
 
-    z0: dict[int, int]
-    steps: list[dict[int, int]]
+    free: list[dict[int, int]]
+    known: list[dict[int, int]] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    H: list[list[int]] = field(default_factory=list)
+    shown: list[Multipliers] = field(default_factory=list)
 
-    def over_parameters(self, row: dict[int, Fraction]) -> tuple[list[Fraction], Fraction]:
-        """A row over z as a row over t: its coefficients and its constant."""
-        slopes = [sum((a * step[j] for j, a in row.items() if j in step), Fraction(0)) for step in self.steps]
-        return slopes, sum((a * self.z0.get(j, 0) for j, a in row.items()), Fraction(0))
+    def over(self, a: Mapping[int, Fraction]) -> tuple[list[Fraction], list[Fraction]]:
+        """A row over z as a row over τ: its coefficients on those that are known, and on the free ones."""
 
-    def meet(self, slopes: list[int], value: int) -> None:
-        """Keep the points with Σ_k slopes_k t_k = value, where the slopes have no common divisor but 1."""
-        slopes = list(slopes)
-        while len(there := [k for k, slope in enumerate(slopes) if slope]) > 1:
-            least = min(there, key=lambda k: abs(slopes[k]))
+        def on(step: dict[int, int]) -> Fraction:
+            few, many = (a, step) if len(a) < len(step) else (step, a)
+            return sum((Fraction(a[j] * step[j]) for j in few if j in many), Fraction(0))
+
+        return [on(step) for step in self.known], [on(step) for step in self.free]
+
+    def completed(self, u: Multipliers, known: Sequence[Fraction], *, is_zero: bool) -> Multipliers:
+        """u and as little of the equations as makes it whole on the known τ, where it is `known`; or 0 there."""
+        y = [Fraction(0)] * len(self.H)
+        for j in reversed(range(len(self.H))):
+            rest = known[j] + sum((y[e] * self.H[e][j] for e in range(j + 1, len(self.H))), Fraction(0))
+            y[j] = ((0 if is_zero else round(rest)) - rest) / self.H[j][j]
+        for e, times in enumerate(y):
+            u = _sum(u, self.shown[e], times)
+        return u
+
+    def meet(self, known: Sequence[Fraction], slopes: Sequence[Fraction], u: Multipliers, g: int, value: int) -> None:
+        """Keep the points at which an integer row, known and slopes over τ with g their divisor, has τ_new = value."""
+        left = [int(slope) for slope in slopes]
+        while len(there := [k for k, slope in enumerate(left) if slope]) > 1:
+            least = min(there, key=lambda k: abs(left[k]))
             for k in there:
                 if k != least:
-                    times = slopes[k] // slopes[least]
-                    slopes[k] -= times * slopes[least]
-                    self.steps[k] = _plus(self.steps[k], self.steps[least], -times)
+                    times = left[k] // left[least]
+                    left[k] -= times * left[least]
+                    self.free[k] = _plus(self.free[k], self.free[least], -times)
         only = there[0]
-        self.z0 = _plus(self.z0, self.steps.pop(only), value * slopes[only])  # the slope is 1 or −1
+        step = self.free.pop(only)
+        self.known.append(step if left[only] > 0 else {j: -v for j, v in step.items()})
+        self.values.append(value)
+        self.H.append([*(int(one) for one in known), g])
+        self.shown.append(u)
+        if any(v.bit_length() > MOST_BITS for one in self.free for v in one.values()):
+            raise _TooLarge
+
+    @property
+    def first(self) -> dict[int, int]:
+        """The point at which the free τ are 0."""
+        found = dict[int, int]()
+        for step, value in zip(self.known, self.values, strict=True):
+            found = _plus(found, step, value)
+        return found
 
 
-def no_whole_numbers(rows: Rows, chosen: Array, low: Array, high: Array) -> bool:
-    """Whether it is shown that no extra variables (e,) in a box satisfy the rows beside a selection (p,).
+class WholeNumbers:
+    """The rows of a set S that lie between two ends, and what follows as some variables are whole numbers.
 
-    It reads the rows and bounds in which all variables that are not fixed are whole numbers. Where it shows nothing,
-    there may or may not be values.
+    Parameters
+    ----------
+    selection : Selection
     """
-    terms = _terms(rows, chosen, low, high)
-    if terms is None:
-        return False
-    whole = sorted({j for row, _, _ in terms for j in row})
-    points = _Points({}, [{j: 1} for j in whole])
-    is_new = True
-    while is_new:
-        is_new = False
-        for row, least, most in terms:
-            slopes, constant = points.over_parameters(row)
-            ends = [None if end is None else end - constant for end in (least, most)]
-            g = _common_divisor(slopes)
-            if not g:
-                if (ends[0] is not None and ends[0] > 0) or (ends[1] is not None and ends[1] < 0):
-                    return True
-                continue
-            if ends[0] is None or ends[1] is None:
-                continue
-            first, last = math.ceil(ends[0] / g), math.floor(ends[1] / g)
-            if first > last:
-                return True
-            if first == last:
-                points.meet([int(slope / g) for slope in slopes], first)
-                is_new = True
-    return False
+
+    def __init__(self, selection: Selection) -> None:
+        rows = selection.given.rows
+        self.n_features = selection.n_features
+        self._rows = rows
+        self._most = self.n_features if selection.M is None else min(selection.M, self.n_features)
+        two = np.flatnonzero(np.isfinite(rows.low) & np.isfinite(rows.high))
+        self._two = two.tolist()
+        self._count = int(np.diff(rows.matrix.indptr)[two].sum()) if two.size else 0
+
+    @cached_property
+    def is_whole(self) -> Mask:
+        """Which variables (p + e,) are whole numbers."""
+        return np.concatenate([np.ones(self.n_features, dtype=bool), self._rows.extra.integer])
+
+    @cached_property
+    def _ends(self) -> dict[int, Ends]:
+        """The ends of the rows that have two."""
+        found = {r: (Fraction(float(self._rows.low[r])), Fraction(float(self._rows.high[r]))) for r in self._two}
+        return found | {SELECTED: (Fraction(0), Fraction(self._most))}
+
+    @cached_property
+    def _terms(self) -> dict[int, dict[int, Fraction]]:
+        """The terms of the rows that have two ends, by column."""
+        found = {r: {j: Fraction(a) for j, a in terms_of(self._rows.matrix, r)} for r in self._two}
+        return found | {SELECTED: dict.fromkeys(range(self.n_features), Fraction(1))}
+
+    @cached_property
+    def may_rule_out(self) -> bool:
+        """Whether anything may follow: some row lies between ends nearer than a multiple of its coefficients."""
+        if not 0 < self._count <= MOST_NUMBERS or self.n_features > MOST_NUMBERS:
+            return False
+        return any(self._sizes(r) for r in self._two)
+
+    @cached_property
+    def is_likely_to(self) -> bool:
+        """Whether it may, by more than rows whose coefficients are all of one size, of which ends leave a multiple.
+
+        These are mostly counts (exactly k of some), of which nothing follows that a tree does not show as soon.
+        """
+        return self.may_rule_out and any(self._is_uneven(r) for r in self._two)
+
+    def undecided(self, low: Array, high: Array) -> int:
+        """An atom that is not fixed in a box (p + e,), in a row that may rule something out once it is; -1 without."""
+        rows = (r for r in self._two if self.is_likely_to and self._is_uneven(r))
+        atoms = (j for r in rows for j in self._terms[r] if j < self.n_features)
+        return next((j for j in atoms if low[j] < high[j]), -1)
+
+    def _sizes(self, r: int) -> set[Fraction]:
+        """The sizes of a row's coefficients of whole variables; none where its ends are far apart."""
+        sizes = {abs(a) for j, a in self._terms[r].items() if self.is_whole[j]}
+        low, high = self._ends[r]
+        return sizes if sizes and high - low < max(sizes) else set()
+
+    def _is_uneven(self, r: int) -> bool:
+        sizes = self._sizes(r)
+        low, high = self._ends[r]
+        return len(sizes) > 1 or any(math.ceil(low / size) > math.floor(high / size) for size in sizes)
+
+    def refutation(self, low: Array, high: Array) -> Multipliers | None:
+        """Multipliers that show that a box (p + e,) holds nothing of S; None where none are found."""
+        if not self.may_rule_out:
+            return None
+        try:
+            found = self._points(low, high)
+        except _TooLarge:
+            return None
+        return found if isinstance(found, dict) and self.shows(found, low, high) else None
+
+    def points(self, low: Array, high: Array) -> _Points | None:
+        """The whole points that meet the equations among the rows in a box (p + e,); None where there are none."""
+        if not self.may_rule_out:
+            return None
+        try:
+            found = self._points(low, high)
+        except _TooLarge:
+            return None
+        return found if isinstance(found, _Points) and found.known else None
+
+    def shows(self, u: Multipliers, low: Array, high: Array) -> bool:
+        """Whether multipliers show that a box (p + e,) holds nothing of S, by what the certificate says of them."""
+        if any(len(str(value)) > MOST_CHARACTERS for value in u.values()):
+            return False
+        a = dict[int, Fraction]()
+        for r, value in u.items():
+            a = _sum(a, self._of(r), value)
+        least, most = self._between(u, low, high)
+        for j, value in a.items():
+            if low[j] == high[j]:
+                least, most = least - value * Fraction(float(low[j])), most - value * Fraction(float(low[j]))
+            elif not self.is_whole[j] or value.denominator != 1:
+                return False
+        return math.ceil(least) > math.floor(most)
+
+    def _of(self, r: int) -> dict[int, Fraction]:
+        """The terms of a row."""
+        return self._terms[r] if r > FIRST_EXTRA else {self.n_features + FIRST_EXTRA - r: Fraction(1)}
+
+    def _between(self, u: Multipliers, low: Array, high: Array) -> Ends:
+        """The ends of a combination, with what is fixed."""
+        least, most = Fraction(0), Fraction(0)
+        for r, value in u.items():
+            ends = self._ends[r] if r > FIRST_EXTRA else _at(low, high, self.n_features + FIRST_EXTRA - r)
+            least, most = least + value * ends[value < 0], most + value * ends[value > 0]
+        return least, most
+
+    def _points(self, low: Array, high: Array) -> Multipliers | _Points | None:
+        """Multipliers that rule the box out, or what is left of it; None where rounding leaves it in doubt."""
+        fixed = {j: Fraction(float(low[j])) for j in np.flatnonzero(low == high).tolist()}
+        rows = self._whole_rows(low, high, fixed)
+        points = _Points([{j: 1} for j in sorted({j for row in rows for j in row.a})])
+        parts = {r: self._fixed_part(r, fixed) for r in {r for row in rows for r in row.u}}
+
+        def ends_of(u: Multipliers) -> Ends:
+            least, most = self._between(u, low, high)
+            part = sum((value * parts[r] for r, value in u.items()), Fraction(0))
+            return least - part, most - part
+
+        widths = [most - least for least, most in (ends_of(row.u) for row in rows)]
+        waiting = [rows[k] for k in sorted(range(len(rows)), key=widths.__getitem__)]
+        is_new = True
+        while is_new:
+            is_new, before, waiting = False, waiting, []
+            for row in before:
+                known, slopes = points.over(row.a)
+                g = int(_divisor(slopes))
+                u = {r: value / max(g, 1) for r, value in row.u.items()}
+                shown = points.completed(u, [one / max(g, 1) for one in known], is_zero=not g)
+                least, most = ends_of(shown)
+                if not g:
+                    if least > 0 or most < 0:
+                        return {r: value / (least + most) for r, value in shown.items()}
+                    continue
+                if math.ceil(least) > math.floor(most):
+                    return shown
+                ends, offset = (
+                    ends_of(row.u),
+                    sum((v * k for v, k in zip(points.values, known, strict=True)), Fraction(0)),
+                )
+                first, last = math.ceil((ends[0] - offset) / g), math.floor((ends[1] - offset) / g)
+                if first > last:
+                    return None
+                if first == last:
+                    points.meet(known, slopes, row.u, g, first)
+                    is_new = True
+                else:
+                    waiting.append(row)
+        return points
+
+    def _fixed_part(self, r: int, fixed: Mapping[int, Fraction]) -> Fraction:
+        """What a row is on the variables that are fixed."""
+        a = self._of(r)
+        few, many = (a, fixed) if len(a) < len(fixed) else (fixed, a)
+        return sum((a[j] * fixed[j] for j in few if j in many), Fraction(0))
+
+    def _whole_rows(self, low: Array, high: Array, fixed: Mapping[int, Fraction]) -> list[_Row]:
+        """Integer rows without a common divisor over what is not fixed, real variables eliminated."""
+        free = [_Row({j: a for j, a in self._terms[r].items() if j not in fixed}, {r: Fraction(1)}) for r in self._ends]
+        used = {j for row in free if SELECTED not in row.u for j in row.a}
+        free = [row for row in free if row.a and (SELECTED not in row.u or used >= row.a.keys())]
+        # the bounds of extra variables are rows, too: last, so that as few of them as it takes are used
+        ends = (j for j in sorted(used) if j >= self.n_features and math.isfinite(low[j]) and math.isfinite(high[j]))
+        free += [_Row({j: Fraction(1)}, {FIRST_EXTRA - j + self.n_features: Fraction(1)}) for j in ends]
+        found, pivots = list[_Row](), dict[int, _Row]()
+        for row in free:
+            while (real := next((j for j in row.a if not self.is_whole[j]), -1)) in pivots:
+                row = row.plus(pivots[real], -row.a[real] / pivots[real].a[real])
+            if real >= 0:
+                pivots[real] = row
+            elif row.a:
+                g = _divisor(row.a.values())
+                row = _Row({j: a / g for j, a in row.a.items()}, {r: value / g for r, value in row.u.items()})
+                found.append(row)
+        return found
 
 
-def _terms(rows: Rows, chosen: Array, low: Array, high: Array) -> list[Term] | None:
-    """The rows whose free variables are whole numbers, and the bounds of these; None where these are too many."""
-    p = chosen.size
-    fixed = np.concatenate([chosen, np.where(low == high, low, np.nan)])
-    is_whole = np.concatenate([np.zeros(p, bool), rows.extra.integer])
-    indptr, indices, data = rows.matrix.indptr, rows.matrix.indices, rows.matrix.data
-    is_free = np.isnan(fixed[indices])
-    places = [slice(indptr[r], indptr[r + 1]) for r in range(len(rows))]
-    read = [r for r, at in enumerate(places) if is_free[at].any() and np.all(is_whole[indices[at]] | ~is_free[at])]
-    if sum(int(np.count_nonzero(is_free[places[r]])) for r in read) > MOST_NUMBERS:
-        return None
-    terms: list[Term] = []
-    for r in read:
-        row, constant, at = dict[int, Fraction](), Fraction(0), places[r]
-        for j, a in zip(indices[at].tolist(), data[at].tolist(), strict=True):
-            if math.isnan(fixed[j]):
-                row[j - p] = Fraction(a)
-            else:
-                constant += Fraction(a) * Fraction(float(fixed[j]))
-        least, most = _exact(float(rows.low[r]), constant), _exact(float(rows.high[r]), constant)
-        terms.append((row, least, most))
-    for k in sorted({j for row, _, _ in terms for j in row}):
-        terms.append(({k: Fraction(1)}, _exact(float(low[k])), _exact(float(high[k]))))
-    return terms
+def _at(low: Array, high: Array, j: int) -> Ends:
+    return Fraction(float(low[j])), Fraction(float(high[j]))
 
 
-def _exact(end: float, less: Fraction = Fraction(0)) -> Fraction | None:
-    """A bound less a number as a fraction; None where there is no bound."""
-    return Fraction(end) - less if math.isfinite(end) else None
-
-
-def _common_divisor(values: list[Fraction]) -> Fraction:
+def _divisor(values: Iterable[Fraction]) -> Fraction:
     """The greatest common divisor of rational numbers; 0 where all are 0."""
-    denominator = math.lcm(*(value.denominator for value in values))
-    return Fraction(math.gcd(*(int(value * denominator) for value in values)), denominator)
+    held = list(values)
+    denominator = math.lcm(*(value.denominator for value in held))
+    return Fraction(math.gcd(*(int(value * denominator) for value in held)), denominator)
+
+
+def _sum(one: Mapping[int, Fraction], other: Mapping[int, Fraction], times: Fraction) -> dict[int, Fraction]:
+    """one + times · other, without its zeros."""
+    found = dict(one)
+    for j, value in other.items():
+        new = found.get(j, Fraction(0)) + times * value
+        if new.denominator.bit_length() > MOST_BITS:
+            raise _TooLarge
+        if new:
+            found[j] = new
+        else:
+            found.pop(j, None)
+    return found
 
 
 def _plus(one: dict[int, int], other: dict[int, int], times: int) -> dict[int, int]:

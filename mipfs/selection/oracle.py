@@ -17,13 +17,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import NumericalError, StoppedError
+from mipfs.errors import NumericalError, StoppedError, UndecidedError
 from mipfs.kernels.bound import added, traded
 from mipfs.plumbing.arrays import Array, Mask, changed, row_of, sum_exactly
 from mipfs.plumbing.own_threads import apart
-from mipfs.selection.lattice import no_whole_numbers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
+from mipfs.selection.whole_points import whole_points
 from mipfs.settings import OracleSettings
 from mipfs.solvers import highs
 
@@ -92,6 +92,8 @@ class SelectionOracle:
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)
         late = self._clock()
+        if self.selection.whole_numbers.refutation(*self.selection.box(lb, ub)) is not None:
+            return None, np.inf
         return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
 
     def _clock(self) -> Callable[[], bool]:
@@ -118,7 +120,7 @@ class SelectionOracle:
             if solution.values is None:
                 break
             sigma = solution.values[: lb.size] > 0.5
-            if self.contains(sigma):
+            if self.surely_contains(sigma):
                 return sigma
             self._cut_off(sigma)
         return None
@@ -193,6 +195,13 @@ class SelectionOracle:
         """
         return self.completion(sigma) is not None
 
+    def surely_contains(self, sigma: Mask) -> bool:
+        """Whether sigma is allowed, and that is shown: for what only offers selections."""
+        try:
+            return self.contains(sigma)
+        except UndecidedError:
+            return False
+
     def completion(self, sigma: Mask) -> Array | None:
         """Values (e,) of the extra variables at which sigma satisfies the rows; None when it is not allowed.
 
@@ -264,7 +273,7 @@ class SelectionOracle:
 
         Without any selection after `nodes` of the settings, whether there is one remains open: a `NumericalError`.
         """
-        selection, order, floor = self.selection, itertools.count(), np.inf
+        selection, order, floor, is_decided = self.selection, itertools.count(), np.inf, True
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
         units = cost / scale
         value = np.inf if sigma is None else float(cost[sigma].sum())
@@ -275,7 +284,7 @@ class SelectionOracle:
                 break
             bound, _, lb, ub = heapq.heappop(heap)
             box = selection.box(lb, ub)
-            if np.any(lb > ub) or selection.exceeds(lb) or selection.rows.refuted_by(*box) >= 0:
+            if np.any(lb > ub) or self._is_ruled_out(*box):
                 continue
             solution = self._solve_relaxed(*box, units, late)
             if solution.status == "stopped":
@@ -298,11 +307,12 @@ class SelectionOracle:
             j = int(np.argmax(undecided))
             if undecided[j] <= WHOLE_DISTANCE and (undecided[j] < 0.0 or bound < closed):
                 found = point > 0.5
-                is_allowed = self.contains(found)
+                is_allowed = self._allows(found)
                 if is_allowed and float(cost[found].sum()) < value:
                     sigma, value = found, float(cost[found].sum())
                 if undecided[j] < 0.0:  # one selection, whose value is known
-                    floor = min(floor, added(cost[found])) if is_allowed else floor
+                    floor = floor if is_allowed is False else min(floor, added(cost[found]))
+                    is_decided = is_decided and is_allowed is not None
                     continue
             if bound >= min(closed, value):
                 floor = min(floor, bound)
@@ -313,9 +323,9 @@ class SelectionOracle:
                 heapq.heappush(heap, (bound, -next(order), *ends))
         if heap:
             floor = min(floor, heap[0][0])
-        if sigma is None and heap:
+        if sigma is None and (heap or not is_decided):
             remains = "whether any selection satisfies the rows remains open: their numbers are too close"
-            raise StoppedError("no selection was found before the limit") if late() else NumericalError(remains)
+            raise StoppedError("no selection was found before the limit") if late() else UndecidedError(remains)
         return sigma, min(floor, np.inf if sigma is None else added(cost[sigma]))
 
     def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
@@ -324,6 +334,20 @@ class SelectionOracle:
         y = scale * self._relaxed.multipliers()
         bound, reduced = lagrangian_bound(whole, self.selection.all_rows, *box, y)
         return bound, reduced[: cost.size]
+
+    def _is_ruled_out(self, low: Array, high: Array) -> bool:
+        """Whether a box (p + e,) holds nothing, by its cardinality, a single row, or as whole numbers do not fit."""
+        selection = self.selection
+        if selection.exceeds(low[: selection.n_features]) or selection.rows.refuted_by(low, high) >= 0:
+            return True
+        return selection.whole_numbers.is_likely_to and selection.whole_numbers.refutation(low, high) is not None
+
+    def _allows(self, sigma: Mask) -> bool | None:
+        """Whether a selection is allowed; None where that remains open."""
+        try:
+            return self.contains(sigma)
+        except UndecidedError:
+            return None
 
     def _cut_off(self, sigma: Mask) -> None:
         """Exclude a selection that the rows forbid, with all that break the same row in the same way."""
@@ -368,7 +392,8 @@ class SelectionOracle:
     def _extra_values(self, chosen: Array) -> Array | None:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
-        integer, stack, unclear = selection.rows.extra.integer, [selection.rows.extra.box], list[tuple[Array, Array]]()
+        integer, first, unclear = selection.rows.extra.integer, selection.rows.extra.box, list[tuple[Array, Array]]()
+        stack = [first]
         for _ in range(self.settings.extra_nodes):
             if not stack:
                 break
@@ -378,7 +403,8 @@ class SelectionOracle:
                 continue
             solution = self._solve_relaxed(*box)
             if solution.values is None:
-                if solution.status != "infeasible" or not self._refuted(*box):
+                shown = solution.status == "infeasible" and self._refuted(*box)
+                if not shown and selection.whole_numbers.refutation(*box) is None:
                     unclear.append((low, high))
                 continue
             values = np.clip(solution.values[p:], low, high)
@@ -387,8 +413,13 @@ class SelectionOracle:
                 fitted = self._fitted(chosen, values)
                 if fitted is not None:
                     return fitted
-            if no_whole_numbers(selection.rows, chosen, low, high):
+            if selection.whole_numbers.refutation(*box) is not None:
                 continue
+            if low is first[0] and high is first[1]:
+                for near in whole_points(selection, *box, values, self.settings.extra_nodes, self._clock()):
+                    fitted = self._fitted(chosen, near)
+                    if fitted is not None:
+                        return fitted
             k = int(np.argmax(off))
             if off[k] < 0.0:
                 unclear.append((low, high))
@@ -396,14 +427,16 @@ class SelectionOracle:
             below = min(np.floor(values[k]), high[k] - 1.0)
             stack += [(low, _with(high, k, below)), (_with(low, k, below + 1.0), high)]
         if stack or unclear:  # a solver's word that nothing fits is no proof
-            raise NumericalError("whether extra variables can satisfy the rows beside a selection remains open")
+            raise UndecidedError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
 
     def _fitted(self, chosen: Array, values: Array) -> Array | None:
         """Values (e,) nearby at which the rows hold; None when they are not found."""
         selection, p = self.selection, self.selection.n_features
         rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box
-        values = np.where(rows.extra.integer, np.rint(values), values)
+        values = np.where(rows.extra.integer, np.rint(values), np.clip(values, low, high))
+        if np.any(values != np.clip(values, low, high)):
+            return None
         for end in (low, high):
             values = np.where(np.abs(values - end) <= AT_BOUND * scaled.columns, end, values)
         inner = ~rows.extra.integer & (values > low) & (values < high)

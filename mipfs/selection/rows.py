@@ -2,14 +2,15 @@
 
 A row over σ holds when, in exact arithmetic,
 
-    lb − δ (a + |lb|)  ≤  Σ_j a_j σ_j  ≤  ub + δ (a + |ub|),      a = max_j |a_j|,  δ = 2⁻⁴⁰,
+    lb − δ (a + |lb|)  ≤  Σ_j a_j σ_j + Σ_k b_k z_k  ≤  ub + δ (a + |ub|),      a = max |a_j|, |b_k|,  δ = 2⁻⁴⁰,
 
 so that decimals mean what they say (0.1 + 0.2 ≤ 0.3 holds, though it does not in binary), a row means the same when it
 is multiplied by a number, and nothing else is forgiven. Every driver, every claim that nothing is allowed and the
 checker use this one definition: it is linear, so bounds and Farkas rays are taken over just the rows that it states.
 
-Extra variables add their terms to the sum and nothing to a: a row means the same in whatever unit they are. The values
-that are written down for them are rounded, for which 2⁻⁴⁸ of their terms is forgiven on top.
+z are the extra variables that are whole numbers: as σ they enter a row exactly. The others add their terms to the sum
+and nothing to a: a row means the same in whatever unit they are. The values that are written down for them are rounded,
+for which 2⁻⁴⁸ of their terms is forgiven on top.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from mipfs.plumbing.declared import Names, checked
 ALLOWANCE = 2.0**-40
 """δ: 8,000 units of round-off, so that many decimals may be summed."""
 EXTRA_ALLOWANCE = 2.0**-48
-"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
+"""What is forgiven for the rounding of the values of real extra variables, relative to their terms."""
 LEAST_SIZE, MOST_SIZE = 1e-100, 1e100
 """Coefficients and bounds are zero, infinite (bounds), or of a size between these."""
 
@@ -247,6 +248,7 @@ class Rows:
         if len(self.extra):
             rounded = np.abs(x)
             rounded[: x.size - len(self.extra)] = 0.0
+            rounded[x.size - len(self.extra) :][self.extra.integer] = 0.0
             room = EXTRA_ALLOWANCE * (self.sizes @ rounded)
         else:
             room = np.zeros(len(self))
@@ -285,11 +287,14 @@ class Rows:
 
     @cached_property
     def _largest(self) -> Array:
-        """max |a_j| of every row over the features, shape (r,)."""
+        """max |a_j| of every row over the features and the whole variables, shape (r,)."""
         if self.largest is not None or not len(self):
             return np.empty(0) if self.largest is None else self.largest
-        features = self.sizes[:, : self.matrix.shape[1] - len(self.extra)]
-        return np.asarray(features.max(axis=1).toarray(), dtype=float).reshape(-1)
+        p = self.matrix.shape[1] - len(self.extra)
+        found = _largest_of(self.sizes[:, :p])
+        if self.extra.integer.any():
+            found = np.maximum(found, _largest_of(self.sizes[:, p + np.flatnonzero(self.extra.integer)]))
+        return found
 
     def _room(self, bound: Array) -> Array:
         return ALLOWANCE * (self._largest + np.where(np.isfinite(bound), np.abs(bound), 0.0))
@@ -330,6 +335,10 @@ def _number(value: Any, row: Row) -> float:
     """A coefficient or a bound; one that is NaN or out of range is refused by the rows that are made of it."""
     number = value if isinstance(value, float) else checked(f"a number of row {row.name!r}", value, float)
     return float(number)
+
+
+def _largest_of(sizes: Any) -> Array:
+    return np.asarray(sizes.max(axis=1).toarray(), dtype=float).reshape(-1)
 
 
 def _at(origin: str) -> str:

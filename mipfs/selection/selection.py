@@ -20,6 +20,7 @@ from mipfs.selection.scaled_rows import ScaledRows, scaled
 from mipfs.settings import OracleSettings
 
 if TYPE_CHECKING:
+    from mipfs.selection.lattice import WholeNumbers
     from mipfs.selection.oracle import SelectionOracle
 
 __all__ = ["Extras", "Rows", "Selection", "System", "lagrangian_bound"]
@@ -135,6 +136,13 @@ class Selection:
     def stated_derived(self) -> list[dict[str, Any]]:
         """The derived rows with their derivations, as a certificate has them."""
         return [one.stated(self.given) for one in self.derived]
+
+    @cached_property
+    def whole_numbers(self) -> WholeNumbers:
+        """What follows as σ and some extra variables are whole numbers."""
+        from mipfs.selection.lattice import WholeNumbers
+
+        return WholeNumbers(self)
 
     @property
     def is_plain(self) -> bool:

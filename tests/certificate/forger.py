@@ -123,7 +123,7 @@ def rules(rng: Rng, found: Base, document: Json, _: Members) -> None:
         if turn == 0:
             result.pop("rules", None)
         else:
-            result["rules"] = [None, 1, 3, 0][turn]
+            result["rules"] = [None, 1, 4, 0][turn]
         if rng.random() < 0.8 and result.get("read") and turn < 2:
             result["read"].pop("kept", None)
         if rng.random() < 0.2 and result.get("read") and turn < 2:

@@ -222,7 +222,7 @@ def test_the_problem_that_was_checked_is_said_in_words() -> None:
         "data: 20 samples, 5 features, scale 'none'",
         "select at most 3 of 5 features; always x2; never x4",
         "labels: 1 is +1 and -1 is -1",
-        "rules of reading and scaling: 2",
+        "rules of reading and scaling: 3",
         "penalties: x1 0.25",
         "row 'pair': x1 + 0.5 x3 <= 1 (data.toml:3)",
     )
@@ -316,8 +316,8 @@ def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
     document = json.loads(result.to_json())
     assert lies(document, document, data) == []
 
-    def gap(arrays: Arrays) -> None:
-        arrays["whole"][:, 1] += 1
+    def other(arrays: Arrays) -> None:
+        arrays["integer_value"] = np.full(arrays["integer_value"].size, b"1/3")
 
     def large(arrays: Arrays) -> None:
         arrays["whole"][:, 1] = 2**53
@@ -330,7 +330,7 @@ def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
         assert "no whole number" in report.reason
         assert "floats do not hold" in checked(result, data, tmp_path, large).reason
     if result.status.name == "INFEASIBLE":
-        assert not checked(result, data, tmp_path, gap).accepted
+        assert "no whole numbers fit" in checked(result, data, tmp_path, other).reason
 
 
 # --- honest results -------------------------------------------------------------------------------------------

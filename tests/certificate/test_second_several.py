@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def stated(folder: Path, name: str, rules: int = 2) -> Document:
+def stated(folder: Path, name: str, rules: int = 3) -> Document:
     """A document whose results are of these rules."""
     document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     for point in document.get("points", []):
@@ -88,7 +88,7 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rules", [1, 2])
+@pytest.mark.parametrize("rules", [1, 2, 3])
 @pytest.mark.parametrize("name", PARTS)
 def test_it_accepts_what_the_command_line_writes(folder: Path, tmp_path: Path, name: str, rules: int) -> None:
     for part in PARTS[name]:
