@@ -55,7 +55,7 @@ class Completions:
             return None
         return cls(duals)
 
-    def left(self, numbers: list[int], inside: Integers, free: Integers, level: float) -> tuple[Integers, bool]:
+    def left(self, numbers: Integers, inside: Integers, free: Integers, level: float) -> tuple[Integers, bool]:
         """Rule out completions of a selection.
 
         Parameters
@@ -71,13 +71,13 @@ class Completions:
         """
         is_open = True
         at, count = 0, AT_ONCE[0]
-        while at < len(numbers) and (is_open or free.size):
+        while at < numbers.size and (is_open or free.size):
             some = numbers[at : at + max(1, min(count, NUMBERS_AT_ONCE // max(1, free.size)))]
-            at += len(some)
+            at += some.size
             count = min(4 * count, AT_ONCE[1])
-            g, v, total = self._feasible(some)
+            g, v, total = self._duals.feasible(some)
             held = self._costs(v, total, inside)
-            base = np.append(g[:, None], held.T, axis=1)
+            base = np.append(np.array(g)[:, None], held.T, axis=1)
             value, size = base.sum(axis=1), np.abs(base).sum(axis=1)
             # Sums of d + 2 numbers are off by (d + 1)u of the sum of their sizes; twice that, and more, is taken off.
             slack = 2.0 * (inside.size + 4) * U
@@ -87,15 +87,6 @@ class Completions:
                 lower = (value + cost) - slack * (size + np.abs(cost))
                 free = free[~np.any(lower >= level, axis=1)]
         return free, is_open
-
-    def _feasible(self, numbers: list[int]) -> tuple[Array, Array, Array]:
-        """g(α) rounded down (B,), v (B, n) and Σv (B,) of dual vectors, which are checked to be feasible."""
-        first, last = numbers[0], numbers[-1]
-        ids = range(first, last + 1) if last - first == len(numbers) - 1 else numbers
-        parts = [ids] if isinstance(ids, range) and list(ids) == numbers else [range(k, k + 1) for k in numbers]
-        found = [self._duals.feasible(part) for part in parts]
-        g = np.concatenate([np.array(one[0]) for one in found])
-        return g, np.concatenate([one[1] for one in found]), np.concatenate([one[2] for one in found])
 
     def _costs(self, v: Array, total: Array, ids: Integers) -> Array:
         """c − ½ s of some atoms, rounded down, (k, B), as `Duals.costs` has them."""
