@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.completions import Completions
+from mipfs.check.completions import Completions, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
 from mipfs.check.statement import Statement
@@ -166,11 +166,10 @@ class Tree:
         screens[screens] = np.asarray(self.multiplier)[node[screens]] < 0
         return np.flatnonzero(~screens)
 
-    def chain(self, at: int) -> Integers:
-        """The dual vectors of the nodes that are screened one after the other from a step on, without multipliers."""
+    def chain(self, at: int) -> int:
+        """How many nodes are screened one after the other from a step on, without multipliers."""
         ends = self._chain_ends
-        end = ends[np.searchsorted(ends, at)]  # the last step screens nothing
-        return np.asarray(np.asarray(self.dual)[self.steps.arrays[1][at:end]])
+        return int(ends[np.searchsorted(ends, at)]) - at  # the last step screens nothing
 
 
 class Fixings:
@@ -254,14 +253,14 @@ class Fixings:
         self.inside[self.n_inside : self.n_inside + count] = ids[:count]
         self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
 
-    def screen_completions(self, numbers: Integers, completions: Completions, level: float) -> None:
+    def screen_completions(self, of: Completions, vectors: Vectors, first: int, last: int, level: float) -> None:
         """Screen by several dual vectors where one place is left: as one after the other, in any order.
 
         Of these the last restores what all of them fix.
         """
         inside = self.inside[: self.n_inside].copy()
-        left, is_open = completions.left(numbers, inside, np.flatnonzero(self.state < 0), level)
-        self._screened += [(_NONE, 0, False)] * (numbers.size - 1)
+        left, is_open = of.left(vectors, first, last, inside, np.flatnonzero(self.state < 0), level)
+        self._screened += [(_NONE, 0, False)] * (last - first - 1)
         if not left.size and not is_open:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
@@ -276,6 +275,8 @@ class Fixings:
         """Take the last screening back."""
         ids, count, is_closed = self._screened.pop()
         self.conflicts -= is_closed
+        if not ids.size:
+            return
         self.state[ids] = -1
         for j in ids.tolist():
             self.forced[j] = -1
@@ -408,7 +409,6 @@ class Walk:
         n_numbers = statement.data.n_samples * statement.p
         size = min(MOST_NODES, max(LEAST_NODES, MOST_NODES * NUMBERS_OF_A_NODE // max(1, n_numbers)))
         self.pieces = Pieces(tree.steps, statement.p, size)
-        self._statement = statement
         self._costs = Costs(statement, duals, multipliers)
         self._fixed = Fixings(statement)
         self._completions = Completions.of(statement, duals) if tree.has_chains else None
@@ -418,8 +418,9 @@ class Walk:
     def __call__(self, k: int) -> Part:
         """Go through a piece."""
         start, end = self.pieces.ends[k : k + 2].tolist()
+        self._begin(start, start)
         self._go_to(start)
-        self._costs.begin(self._ahead(start, end))
+        self._begin(start, end)
         found = self._through(start, end)
         self._known, self._since = self.pieces.path(end), start
         return found
@@ -440,7 +441,6 @@ class Walk:
                 fixed.step(j, code - 2)
             else:
                 fixed.step(RELEASE, 0)
-        self._costs.begin(_NONE)
         ahead = 0
         for at in after[n_same:].tolist():
             if ahead:
@@ -450,20 +450,31 @@ class Walk:
             else:
                 fixed.step(*steps[at])
 
-    def _ahead(self, start: int, end: int) -> Integers:
-        """The dual vectors of a piece, in order; without those that chains have, where they are evaluated together."""
+    def _begin(self, start: int, end: int) -> None:
+        """Look at which dual vectors the steps to come ask for, so that many are read or evaluated at a time."""
         j, node = (part[start:end] for part in self.tree.steps.arrays)
-        asked = j == LEAF if self._completions is not None else (j == LEAF) | (j == SCREEN)
-        return np.asarray(np.asarray(self.tree.dual)[node[asked]], dtype=np.int64)
+        dual = np.asarray(self.tree.dual, dtype=np.int64)
+        screens = j == SCREEN
+        self._screens = start + np.flatnonzero(screens)
+        if self._completions is None:
+            self._costs.begin(dual[node[screens | (j == LEAF)]])
+            return
+        self._costs.begin(dual[node[j == LEAF]])
+        self._vectors = self._completions.vectors(dual[node[screens]])
 
     def _screen(self, at: int) -> int:
-        """Screen by all vectors of a chain together where they are about completions; how many more they are than one."""
+        """Screen by all vectors of a chain together where they are about completions; how many more than one."""
         fixed, tree = self._fixed, self.tree
         if self._completions is not None and fixed.n_inside == fixed.M - 1 and not fixed.is_empty:
-            chain = tree.chain(at)
-            if chain.size:
-                fixed.screen_completions(chain, self._completions, self.level)
-                return chain.size - 1
+            size = tree.chain(at)
+            if size:
+                first = int(np.searchsorted(self._screens, at))
+                vectors = self._vectors
+                if not self._screens.size:  # on the way to a piece
+                    nodes = tree.steps.arrays[1][at : at + size]
+                    vectors = self._completions.vectors(np.asarray(tree.dual)[nodes])
+                fixed.screen_completions(self._completions, vectors, first, first + size, self.level)
+                return size - 1
         terms, reduced, order = self._terms(tree.steps[at][1])
         fixed.screen(terms, reduced, order, self.level)
         return 0
