@@ -96,7 +96,6 @@ class Tree:
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
         (SCREEN, node) screens, (RESTORE, 0) takes that back.
     n_leaves : int
-    has_one_dual : bool, whether all leaves that are not refuted have the same dual vector
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
@@ -109,6 +108,7 @@ class Tree:
         at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps = steps = Steps()
+        run_ends = self._run_ends(np.asarray(children), n_duals, n_multipliers)
         # Depth first, without recursion; a release undoes a fixing on the way back.
         reached = bytearray(n)
         on_path = set[int]()
@@ -116,6 +116,9 @@ class Tree:
         hole = "the leaves do not cover all selections: node"
         while stack:
             j, code, node, is_release = stack.pop()
+            if j == RESTORE:
+                steps.extend(RESTORE, np.zeros(code, dtype=np.int64))
+                continue
             if is_release:
                 on_path.discard(j)
                 steps.append(j, code)
@@ -133,8 +136,12 @@ class Tree:
                 require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
                 require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
                 require(children[node, 1] == -1, f"node {node} is screened and goes on in two")
-                steps.append(SCREEN, node)
-                stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node, 0], False)]
+                # A run of nodes that are screened, each the child of the one before: all of it that is not yet reached.
+                end = int(run_ends[np.searchsorted(run_ends, node)])
+                end = node + 1 if end <= node else end if (twice := reached.find(1, node + 1, end)) < 0 else twice
+                reached[node:end] = b"\1" * (end - node)
+                steps.extend(SCREEN, np.arange(node, end))
+                stack += [(RESTORE, end - node, -1, True), (LEAF, 0, children[end - 1, 0], False)]
                 continue
             if on >= 0:
                 known = on < p or (on < p + whole.size and bool(whole[on - p]))
@@ -147,10 +154,23 @@ class Tree:
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
             steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
-        self.n_leaves = sum(on < 0 for on in feature)
-        shown = (self.dual[node] for j, node in steps if j in (LEAF, SCREEN) and self.dual[node] != REFUTED)
-        first = next(shown, REFUTED)
-        self.has_one_dual = all(dual == first for dual in shown)
+        self.n_leaves = int(np.count_nonzero(np.asarray(feature) < 0))
+
+    @property
+    def has_one_dual(self) -> bool:
+        """Whether all leaves that are not refuted have the same dual vector."""
+        j, node = self.steps.arrays
+        shown = np.asarray(self.dual)[node[(j == LEAF) | (j == SCREEN)]]
+        shown = shown[shown != REFUTED]
+        return bool(np.all(shown == shown[:1]))
+
+    def _run_ends(self, children: Integers, n_duals: int, n_multipliers: int) -> Integers:
+        """The nodes that are not screened, rightly, with the next node as the only child; one behind the last one."""
+        node = np.arange(len(self.feature))
+        feature, dual, multiplier = (np.asarray(held) for held in (self.feature, self.dual, self.multiplier))
+        inside = (dual >= 0) & (dual < n_duals) & (multiplier >= -1) & (multiplier < n_multipliers)
+        goes_on = (feature == SCREENED) & inside & (children[:, 0] == node + 1) & (children[:, 1] == -1)
+        return np.append(np.flatnonzero(~goes_on), node.size)
 
     @cached_property
     def has_chains(self) -> bool:

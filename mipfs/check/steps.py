@@ -87,7 +87,8 @@ class Pieces:
         weight[1:][inner] = 1
         done = np.cumsum(weight, dtype=np.int64)
         end = int(np.flatnonzero(is_node)[-1]) + 1  # the rest leads back
-        starts = np.flatnonzero(np.append(True, ~inner)[:end])
+        # A piece begins with a whole chain above it or none: not within one, nor under one, nor where it is taken back.
+        starts = np.flatnonzero(np.append(True, ~screens[:-1])[:end] & (j != RESTORE)[:end])
         full = np.searchsorted(done[:end], np.arange(size * CHAINED, int(done[-1]), size * CHAINED)) + 1
         cuts = np.searchsorted(starts, full)
         cuts = np.unique(starts[cuts[cuts < starts.size]])
