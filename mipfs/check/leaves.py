@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mipfs.check.completions import Completions, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
-from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
+from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, rational, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, Pieces, Steps, numbers
 from mipfs.check.workers import ALONE, Workers
@@ -123,36 +123,38 @@ class Tree:
                 on_path.discard(j)
                 steps.append(j, code)
                 continue
-            require(0 <= node < len(feature) and not reached[node], f"{hole} {node} is absent or reached twice")
+            if not 0 <= node < n or reached[node]:
+                raise Rejected(f"{hole} {node} is absent or reached twice")
             reached[node] = 1
             if j != LEAF:
-                require(j not in on_path, f"a split on feature {j}, which is fixed above")
+                if j in on_path:
+                    raise Rejected(f"a split on feature {j}, which is fixed above")
                 if j < p:
                     on_path.add(j)
                 steps.append(j, code)
                 stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
             on = feature[node]
             if on == SCREENED:
-                require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
-                require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
-                require(children[node, 1] == -1, f"node {node} is screened and goes on in two")
+                self._check_node(node, n_duals, n_multipliers)
+                if children[node, 1] != -1:
+                    raise Rejected(f"node {node} is screened and goes on in two")
                 # A run of nodes that are screened, each the child of the one before: all of it that is not yet reached.
                 end = int(run_ends[np.searchsorted(run_ends, node)])
                 end = node + 1 if end <= node else end if (twice := reached.find(1, node + 1, end)) < 0 else twice
                 reached[node:end] = b"\1" * (end - node)
                 steps.extend(SCREEN, np.arange(node, end))
                 stack += [(RESTORE, end - node, -1, True), (LEAF, 0, children[end - 1, 0], False)]
-                continue
-            if on >= 0:
-                known = on < p or (on < p + whole.size and bool(whole[on - p]))
-                require(known, f"a split on feature {on}, which does not exist or is no whole number")
-                codes = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
-                stack += [(on, codes[side], children[node, side], False) for side in (1, 0)]
-                continue
-            require(on == -1 and children[node, 0] == -1 == children[node, 1], f"leaf {node} has children, or is none")
-            require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
-            require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
-            steps.append(LEAF, node)
+            elif on >= 0:
+                if on >= p and not (on < p + whole.size and whole[on - p]):
+                    raise Rejected(f"a split on feature {on}, which does not exist or is no whole number")
+                low, high = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
+                stack.append((on, high, children[node, 1], False))
+                stack.append((on, low, children[node, 0], False))
+            else:
+                if not on == -1 == children[node, 0] == children[node, 1]:
+                    raise Rejected(f"leaf {node} has children, or is none")
+                self._check_node(node, n_duals, n_multipliers)
+                steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
         self.n_leaves = int(np.count_nonzero(np.asarray(feature) < 0))
 
@@ -163,6 +165,16 @@ class Tree:
         shown = np.asarray(self.dual)[node[(j == LEAF) | (j == SCREEN)]]
         shown = shown[shown != REFUTED]
         return bool(np.all(shown == shown[:1]))
+
+    def _check_node(self, node: int, n_duals: int, n_multipliers: int) -> None:
+        """A leaf or a screened node has a dual vector, or is a leaf that is refuted; its multipliers exist."""
+        dual = self.dual[node]
+        is_leaf = self.feature[node] != SCREENED
+        if not (0 <= dual < n_duals or (is_leaf and dual == REFUTED)):
+            what = "has" if is_leaf else "is screened by"
+            raise Rejected(f"the leaves do not cover all selections: node {node} {what} no dual vector")
+        if not -1 <= self.multiplier[node] < n_multipliers:
+            raise Rejected(f"{'leaf' if is_leaf else 'node'} {node} has multipliers that do not exist")
 
     def _run_ends(self, children: Integers, n_duals: int, n_multipliers: int) -> Integers:
         """The nodes that are not screened, rightly, with the next node as the only child; one behind the last one."""
