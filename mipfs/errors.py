@@ -50,6 +50,23 @@ class StoppedError(NumericalError):
     """A limit came before an answer that a run cannot do without."""
 
 
+class LostWorkersError(MipfsError):
+    """All processes that shared a work were ended from outside.
+
+    Parameters
+    ----------
+    count : int, of processes
+    """
+
+    exit_code = 4
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"all {count} processes that shared the work were ended from outside, as a system does that lacks memory; "
+            "nothing was found; give fewer with --jobs"
+        )
+
+
 class DataError(MipfsError):
     """Bad input data.
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,7 @@ from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_bet
 from mipfs.check.scaling import OnScale
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, check_unproven
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 from mipfs.data.unit import times
 
@@ -95,7 +96,7 @@ def check_card(
     data: Instance,
     *,
     given: Mapping[str, Any] | None = None,
-    told: Callable[[int, int], object] | None = None,
+    workers: Workers = ALONE,
 ) -> CardReport:
     """Check a scorecard, and the result that it is about, against the data.
 
@@ -104,11 +105,11 @@ def check_card(
     document : mapping, the JSON of a card
     arrays : mapping, what the sidecar beside it holds, or in words why there is none; of version 1 it is not looked at
     data : Instance, the data that the result was found on, scaled as it was
-    given, told : as of `mipfs.check.result.check_result`
+    given, workers : as of `mipfs.check.result.check_result`
     """
     begin = time.perf_counter()
     found = dict[str, Any]()
-    reason = refusal(lambda: _check(document, arrays, data, given, told, found))
+    reason = refusal(lambda: _check(document, arrays, data, given, workers, found))
     return CardReport(not reason, reason, **found, seconds=time.perf_counter() - begin)
 
 
@@ -117,13 +118,13 @@ def _check(
     arrays: Arrays | str,
     data: Instance,
     given: Mapping[str, Any] | None,
-    told: Callable[[int, int], object] | None,
+    workers: Workers,
     found: dict[str, Any],
 ) -> None:
     version = _form(document)
     result = document["result"]
     found |= {"version": version, "unchecked": (SEARCH, HISTORY, *([UNPROVEN] if version == 1 else []))}
-    found["result"] = report = _checked(result, arrays, data, version, given, told)
+    found["result"] = report = _checked(result, arrays, data, version, given, workers)
     require(report.accepted, f"the result inside: {report.reason}")
     _kind_of(result)
     require(document["labels"] == result["labels"], "the labels are not those of the result inside")
@@ -179,7 +180,7 @@ def _checked(
     data: Instance,
     version: int,
     given: Mapping[str, Any] | None,
-    told: Callable[[int, int], object] | None,
+    workers: Workers,
 ) -> Report:
     """The result inside, whole, or of the first version in all but its proof."""
     require(isinstance(result, Mapping), "the result inside is none")
@@ -188,7 +189,7 @@ def _checked(
         return check_unproven(result, data, given=given)
     if isinstance(arrays, str):
         return Report(False, arrays)
-    return check_result(result, arrays, data, given=given, told=told)
+    return check_result(result, arrays, data, given=given, workers=workers)
 
 
 def _kind_of(result: Document) -> None:

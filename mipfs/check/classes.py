@@ -21,7 +21,6 @@ from mipfs.check.several import (
     Archive,
     DocumentReport,
     PartReport,
-    Told,
     is_number,
     judged,
     member_of,
@@ -34,6 +33,7 @@ from mipfs.check.several import (
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
 from mipfs.data.rules import FIRST_RULES
@@ -74,7 +74,7 @@ def check_classes(
     content: bytes | None,
     instances: Sequence[Instance],
     name: str | None = None,
-    told: Told | None = None,
+    workers: Workers = ALONE,
 ) -> DocumentReport:
     """Check the classifiers of several classes, or that of one, against the data.
 
@@ -85,13 +85,13 @@ def check_classes(
     instances : the data of every class against the rest, as it was solved on
     name : str, optional
         A class. All by default, and where they share one proof.
-    told : as in `mipfs.check.tree.check`
+    workers : as in `mipfs.check.tree.check`
     """
-    return judged(lambda: _checked(document, Archive(archive, content), instances, name, told))
+    return judged(lambda: _checked(document, Archive(archive, content), instances, name, workers))
 
 
 def _checked(
-    document: Document, archive: Archive, instances: Sequence[Instance], name: str | None, told: Told | None
+    document: Document, archive: Archive, instances: Sequence[Instance], name: str | None, workers: Workers
 ) -> DocumentReport:
     check_summary(document)
     labels = [one.labels.positive for one in instances]
@@ -107,19 +107,21 @@ def _checked(
     if any(one["params"]["bias"] is not document["bias"] for one in document["results"]):
         unchecked += ("'bias' of the document, which is not that of the classes: theirs is checked",)
     if document["shared_support"]:
-        parts = [PartReport("all classes", proofs[0], _together(document, archive, own, told))]
+        parts = [PartReport("all classes", proofs[0], _together(document, archive, own, workers))]
         unchecked = (UNCHECKED, OF_A_CLASS)
     else:
         asked = range(len(names)) if name is None else [names.index(name)]
-        parts = [PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], told)) for k in asked]
+        parts = [
+            PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], workers)) for k in asked
+        ]
     reports = [one.report for one in parts if one.report is not None]
     said = [("class weights", line) for line in _other_weights(document, instances)]
     return DocumentReport(True, "", tuple(parts), tuple(said), (*unchecked, *unchecked_of(reports)))
 
 
-def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, told: Told | None) -> Report:
+def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, workers: Workers) -> Report:
     require(result["certificate"] is not None, f"{name}: the result has no certificate")
-    report = archive.report(k, result, data, None, told)
+    report = archive.report(k, result, data, None, workers)
     require_accepted(name, report)
     return report
 
@@ -230,7 +232,7 @@ def _check_part(document: Document, result: Document, name: str) -> None:
     require(not odd, f"{name}: the parameter {odd[0] if odd else ''!r} is not that of its problem")
 
 
-def _together(document: Document, archive: Archive, instances: Sequence[Instance], told: Told | None) -> Report:
+def _together(document: Document, archive: Archive, instances: Sequence[Instance], workers: Workers) -> Report:
     """The proof of a shared support, and that every class is what it says."""
     together = document["together"]
     bias = document["bias"]
@@ -251,7 +253,7 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     require(params["bias"] is False, "the stack has a free intercept")
     require(not bias or INTERCEPT in (params.get("forced_in") or ()), f"{INTERCEPT!r} is not in 'forced_in'")
     own = {name: array for name, array in proof.items() if name not in SCALING_OF_COLUMNS}  # the stack itself has none
-    report = check_result(together, own, stack, told=told)
+    report = check_result(together, own, stack, workers=workers)
     require_accepted("all classes", report)
     for result, data in zip(document["results"], instances, strict=True):
         _check_class(together, result, data, bias)

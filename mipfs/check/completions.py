@@ -22,6 +22,30 @@ NUMBERS_AT_ONCE = 1 << 20
 """Costs that are evaluated together at most."""
 
 
+class Vectors:
+    """Dual vectors that are asked for about one after the other: a block of them is read at a time.
+
+    Parameters
+    ----------
+    duals : Duals
+    ids : (k,) which
+    """
+
+    def __init__(self, duals: Duals, ids: Integers) -> None:
+        self._duals, self._ids = duals, ids
+        self._begin = self._end = 0
+
+    def part(self, first: int, end: int) -> tuple[Array, Array, Array]:
+        """g(α) rounded down (B,), v (B, n) and Σv (B,) of those at these places."""
+        if first < self._begin or end > self._end:
+            self._begin, self._end = first, max(end, min(first + self._duals.per_block, self._ids.size))
+            g, *self._held = self._duals.feasible(self._ids[self._begin : self._end])
+            self._g = np.array(g)
+        part = slice(first - self._begin, end - self._begin)
+        v, total = (one[part] for one in self._held)
+        return self._g[part], v, total
+
+
 class Completions:
     """Evaluates dual vectors on some columns alone.
 
@@ -55,12 +79,18 @@ class Completions:
             return None
         return cls(duals)
 
-    def left(self, numbers: list[int], inside: Integers, free: Integers, level: float) -> tuple[Integers, bool]:
+    def vectors(self, ids: Integers) -> Vectors:
+        """Dual vectors, for `left`."""
+        return Vectors(self._duals, ids)
+
+    def left(
+        self, vectors: Vectors, first: int, last: int, inside: Integers, free: Integers, level: float
+    ) -> tuple[Integers, bool]:
         """Rule out completions of a selection.
 
         Parameters
         ----------
-        numbers : the dual vectors
+        vectors, first, last : the dual vectors, from the first one up to the last one, which is not one of them
         inside, free : (d,) and (f,) atoms of the selection, and those of which one more may be in
         level : float, what is worth this at least is ruled out
 
@@ -70,12 +100,12 @@ class Completions:
         is_open : bool, whether the selection itself is not
         """
         is_open = True
-        at, count = 0, AT_ONCE[0]
-        while at < len(numbers) and (is_open or free.size):
-            some = numbers[at : at + max(1, min(count, NUMBERS_AT_ONCE // max(1, free.size)))]
-            at += len(some)
+        at, count = first, AT_ONCE[0]
+        while at < last and (is_open or free.size):
+            end = min(last, at + max(1, min(count, NUMBERS_AT_ONCE // max(1, free.size))))
+            g, v, total = vectors.part(at, end)
+            at = end
             count = min(4 * count, AT_ONCE[1])
-            g, v, total = self._feasible(some)
             held = self._costs(v, total, inside)
             base = np.append(g[:, None], held.T, axis=1)
             value, size = base.sum(axis=1), np.abs(base).sum(axis=1)
@@ -87,15 +117,6 @@ class Completions:
                 lower = (value + cost) - slack * (size + np.abs(cost))
                 free = free[~np.any(lower >= level, axis=1)]
         return free, is_open
-
-    def _feasible(self, numbers: list[int]) -> tuple[Array, Array, Array]:
-        """g(α) rounded down (B,), v (B, n) and Σv (B,) of dual vectors, which are checked to be feasible."""
-        first, last = numbers[0], numbers[-1]
-        ids = range(first, last + 1) if last - first == len(numbers) - 1 else numbers
-        parts = [ids] if isinstance(ids, range) and list(ids) == numbers else [range(k, k + 1) for k in numbers]
-        found = [self._duals.feasible(part) for part in parts]
-        g = np.concatenate([np.array(one[0]) for one in found])
-        return g, np.concatenate([one[1] for one in found]), np.concatenate([one[2] for one in found])
 
     def _costs(self, v: Array, total: Array, ids: Integers) -> Array:
         """c − ½ s of some atoms, rounded down, (k, B), as `Duals.costs` has them."""

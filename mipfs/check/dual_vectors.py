@@ -16,13 +16,19 @@ from mipfs.check.made import MadeAtoms
 from mipfs.check.regulariser import twice_above
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, below, require
 from mipfs.check.statement import Atoms, Statement
+from mipfs.check.workers import ALONE, Workers
 from mipfs.readers import duals as stored
 
 NUMBERS_PER_BLOCK, COLUMNS_PER_BLOCK = 1 << 22, 1 << 20
-"""Numbers in a block of dual vectors, or of columns; columns of a block at most, as in a column store."""
+"""Numbers in a block of a few dual vectors, or of columns; columns of a block at most, as in a column store."""
+MANY, NUMBERS_OF_MANY = 64, 1 << 18
+"""From so many dual vectors on a block has so many numbers at most, which lie in a cache."""
 FAR_MEAN_SHARE = 0.99
 """Share of a column's squares that its mean accounts for from which on ω is summed of what is left without the mean:
 the rounding of ω, which grows with the length of the column, is a tenth then or less."""
+ARRAYS_AT_ONCE = 16
+"""Arrays as large as a block that are held while it is evaluated, about."""
+_NONE = np.empty(0, dtype=np.int64)
 SAFE_SIZES = 1e-100, 1e140
 """Largest values of columns whose squares are summed as they are."""
 
@@ -45,19 +51,21 @@ class Duals:
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
         self._check_stored()
         self._seen = np.zeros(self.count, dtype=bool)
+        self._new: list[Integers] = []
         # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
-        self.per_block = max(1, NUMBERS_PER_BLOCK // max(self.n, *widths))
+        widest = max(self.n, *widths)
+        self.per_block = max(1, min(MANY, NUMBERS_PER_BLOCK // widest), NUMBERS_OF_MANY // widest)
         self._columns: dict[int, Columns] = {}
 
     def _check_stored(self) -> None:
         """The bytes of the dual vectors lie one behind the other, and numbers fit into theirs."""
         size, start = (self.arrays[name] for name in ("dual_bytes", "dual_start"))
         ends = start.size and start[0] == 0 and start[-1] == size.size and size.ndim == 1
-        require(ends and np.all(np.diff(start.astype(object)) >= 0), "the bytes of the dual vectors do not add up")
+        require(ends and np.all(start[1:] >= start[:-1]), "the bytes of the dual vectors do not add up")
         for name in ("dual_level", "dual_width"):
             require(self.arrays[name].shape == (self.count,), f"{name!r} is not one number for every dual vector")
         require(np.all((self.arrays["dual_width"] >= 0) & (self.arrays["dual_width"] <= 7)), "a number is too wide")
@@ -72,27 +80,48 @@ class Duals:
         weights, kind = np.unique(self.statement.c, return_inverse=True)
         return np.array([below(Fraction(slope) * Fraction(one)) for one in weights.tolist()])[kind]
 
-    def check_rest(self) -> None:
+    def take_seen(self) -> Integers:
+        """The vectors that were found to be feasible since this was asked for: a process tells another one."""
+        found = np.unique(np.concatenate([_NONE, *self._new]))
+        self._new.clear()
+        return found
+
+    def mark(self, ids: Integers) -> None:
+        """Vectors that were found to be feasible elsewhere."""
+        self._seen[ids] = True
+
+    def check_rest(self, workers: Workers = ALONE) -> None:
         """The vectors that nothing refers to are feasible too."""
         rest = np.flatnonzero(~self._seen)
-        for run in np.split(rest, np.flatnonzero(np.diff(rest) != 1) + 1):
-            for start in range(0, run.size, self.per_block):
-                part = run[start : start + self.per_block]
-                self.feasible(range(int(part[0]), int(part[-1]) + 1))
+        step = self.per_block
 
-    def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
-        """`costs` of block after block."""
-        for number in range(-(-self.count // self.per_block)):
-            yield self.costs(number)
+        def check(k: int) -> None:
+            self.feasible(rest[k * step : (k + 1) * step])
 
-    def costs(self, number: int) -> tuple[range, list[float], Array]:
-        """Positions, g(α) rounded down and c − ½ s(α) rounded down (B, p) of a block."""
+        for _ in workers.each(check, -(-rest.size // step), self.bytes_at_once):
+            pass
+
+    @property
+    def bytes_at_once(self) -> int:
+        """What evaluating a block takes, about, of whoever does."""
+        return ARRAYS_AT_ONCE * 8 * max(NUMBERS_OF_MANY, self.per_block * max(self.n, self.statement.p))
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of all dual vectors."""
+        return -(-self.count // self.per_block)
+
+    def block_of(self, number: int) -> tuple[list[float], Array]:
+        """`rows` of a block."""
         start = number * self.per_block
-        ids = range(start, min(start + self.per_block, self.count))
-        g, v, total = self.feasible(ids)
-        return ids, g, self._costs(v, total)
+        return self.rows(np.arange(start, min(start + self.per_block, self.count)))
 
-    def in_blocks(self, ids: range) -> tuple[list[float], Iterator[tuple[int, Array]]]:
+    def rows(self, ids: Integers) -> tuple[list[float], Array]:
+        """g(α) rounded down and c − ½ s(α) rounded down (B, p) of dual vectors."""
+        g, v, total = self.feasible(ids)
+        return g, self._costs(v, total)
+
+    def in_blocks(self, ids: Integers) -> tuple[list[float], Iterator[tuple[int, Array]]]:
         """g(α) of dual vectors, and c − ½ s(α) of single features block by block: the first one's place and (B, k)."""
         g, v, total = self.feasible(ids)
         penalty = self.statement.penalty
@@ -115,18 +144,19 @@ class Duals:
             return twice_above(regulariser, first, omega, radius)
         return atoms.scores(np.abs(omega) + radius)
 
-    def feasible(self, ids: range) -> tuple[list[float], Array, Array]:
+    def feasible(self, ids: Integers) -> tuple[list[float], Array, Array]:
         """`block`, with g(α) rounded down."""
-        q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
+        q = self.arrays["dual_q"][ids].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
         g, v, total = self.block(ids, q)
-        self._seen[ids.start : ids.stop] = True
+        self._seen[ids] = True
+        self._new.append(ids)
         nothing = ~v.any(axis=1)  # α = 0, or over labellings one whose Δ ≥ 0 adds up: nothing is rounded there
         return np.where(nothing, 0.0, np.nextafter(g, -math.inf)).tolist(), v, total
 
-    def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
+    def block(self, ids: Integers, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
-        k = np.array([stored.decoded(self.arrays, d, self.n) for d in ids])
+        k = stored.decoded_rows(self.arrays, ids, self.n)
         # Entries that a float holds, and n of which add up in 64 bits.
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")

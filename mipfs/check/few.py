@@ -14,13 +14,14 @@ import copy
 import numpy as np
 
 from mipfs.check.dual_vectors import COLUMNS_PER_BLOCK, NUMBERS_PER_BLOCK, Duals
-from mipfs.check.leaves import LEAF, SCREENED, Tree
+from mipfs.check.leaves import SCREENED, Tree
 from mipfs.check.rounding import Array, Integers, require
 from mipfs.check.statement import Statement
+from mipfs.check.steps import LEAF
 
 
 class Few:
-    """What dual vectors prove of a few atoms, as `Duals.costs` for one dual vector at a time.
+    """What dual vectors prove of a few atoms, as `Duals.rows`.
 
     Parameters
     ----------
@@ -35,6 +36,7 @@ class Few:
     """
 
     per_block = 1
+    bytes_at_once = 0
 
     def __init__(self, duals: Duals, used: Integers, fixed: Integers, keep: int) -> None:
         self.used = used
@@ -44,8 +46,8 @@ class Few:
         self._best: list[tuple[Integers, Array]] = [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in used]
         at_once = max(1, NUMBERS_PER_BLOCK // max(duals.n, min(duals.statement.p, COLUMNS_PER_BLOCK)))
         for start in range(0, duals.count, at_once):
-            ids = range(start, min(start + at_once, duals.count))
-            rows = np.flatnonzero((used >= ids.start) & (used < ids.stop))
+            ids = np.arange(start, min(start + at_once, duals.count))
+            rows = np.flatnonzero((used >= start) & (used < start + at_once))
             if rows.size:
                 g, blocks = duals.in_blocks(ids)
                 local = used[rows] - start
@@ -76,14 +78,23 @@ class Few:
                 kept = kept[least]
             self._best[d] = ids, kept
 
-    def costs(self, number: int) -> tuple[range, list[float], Array]:
-        """Position, g(α) and the costs (1, k) of a dual vector; 0 where one is of no use to it."""
-        d = int(np.searchsorted(self.used, number))
-        ids, kept = self._best[d]
-        row = np.zeros(self.ids.size)
-        row[np.searchsorted(self.ids, ids)] = kept
-        row[np.searchsorted(self.ids, self.fixed)] = self._held[d]
-        return range(number, number + 1), [float(self._g[d])], row[None]
+    def rows(self, ids: Integers) -> tuple[list[float], Array]:
+        """g(α) and the costs (B, k) of dual vectors; 0 where one is of no use to it."""
+        g = list[float]()
+        rows = np.zeros((ids.size, self.ids.size))
+        for row, d in zip(rows, np.searchsorted(self.used, ids).tolist(), strict=True):
+            best, kept = self._best[d]
+            row[np.searchsorted(self.ids, best)] = kept
+            row[np.searchsorted(self.ids, self.fixed)] = self._held[d]
+            g.append(float(self._g[d]))
+        return g, rows
+
+    def take_seen(self) -> Integers:
+        """None: all were found to be feasible at once."""
+        return np.empty(0, dtype=np.int64)
+
+    def mark(self, ids: Integers) -> None:
+        """Nothing: see `take_seen`."""
 
 
 def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement, Duals | Few, Tree]:

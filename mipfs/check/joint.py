@@ -248,16 +248,16 @@ class JointDuals(Duals):
         start, labels, whole = (self.arrays[name] for name in ("dual_start", "dual_label", "dual_whole"))
         require(labels.ndim == 1 and labels.shape == whole.shape, "the labellings do not have one number each")
         ends = start.size and start[0] == 0 and start[-1] == labels.size
-        right = ends and np.all(np.diff(start.astype(object)) >= 0)
+        right = ends and np.all(start[1:] >= start[:-1])
         require(right, "the labellings of the dual vectors do not add up")
 
-    def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
+    def block(self, ids: Integers, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
         g = np.empty(len(ids))
         counts = np.empty((len(ids), self.n))
         start, labels, whole = (self.arrays[name] for name in ("dual_start", "dual_label", "dual_whole"))
         largest = max(1, int(self.labellings.max(initial=0)))
-        for row, d in enumerate(ids):
+        for row, d in enumerate(ids.tolist()):
             part = slice(int(start[d]), int(start[d + 1]))
             used = labels[part]
             k = whole[part].astype(np.int64)

@@ -6,31 +6,30 @@ Or it is screened: its dual vector fixes every atom whose other value alone lift
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.completions import Completions
+from mipfs.check.completions import Completions, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.integers import Combinations
-from mipfs.check.rounding import Array, Arrays, Integers, U, rational, require, sum_below
+from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, rational, require, sum_below
 from mipfs.check.statement import Statement
-from mipfs.check.steps import Steps, numbers
+from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, Pieces, Steps, numbers
+from mipfs.check.workers import ALONE, Workers
 
 REFUTED, WITHOUT, SCREENED = -2, -3, 1 << 30
 """In place of a leaf's dual vector: no selection is left, as multipliers show, or no whole numbers are. In place of a
 split: the node is screened."""
-LEAF, RELEASE, SCREEN, RESTORE = -1, -2, -3, -4
-"""In place of an atom in the steps through a tree."""
 _NONE = np.empty(0, dtype=np.int64)
-CACHED_BLOCKS = 8
-"""Blocks of costs that are kept."""
+LEAST_NODES, MOST_NODES = 128, 1024
+"""Leaves and screened nodes of a piece of the tree."""
+NUMBERS_OF_A_NODE = 1 << 17
+"""Numbers of the data up to which a node takes about as long as one without any, a fifth of a millisecond."""
 
 Visitor = Callable[["Fixings", float], None]
 """Sees what every leaf that may hold a selection has fixed, and its bound."""
@@ -41,8 +40,18 @@ class Proven(Protocol):
 
     per_block: int
 
-    def costs(self, number: int) -> tuple[range, list[float], Array]:
-        """Positions, g and the costs of the atoms (B, p) of a block."""
+    @property
+    def bytes_at_once(self) -> int:
+        """Memory that evaluating so many takes."""
+
+    def rows(self, ids: Integers) -> tuple[list[float], Array]:
+        """g and the costs of the atoms (B, p) of some dual vectors, `per_block` of them at most."""
+
+    def take_seen(self) -> Integers:
+        """The dual vectors that were found to be feasible since this was asked for."""
+
+    def mark(self, ids: Integers) -> None:
+        """Dual vectors that were found to be feasible elsewhere."""
 
 
 def _check_arrays(arrays: Arrays) -> None:
@@ -89,7 +98,6 @@ class Tree:
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
         (SCREEN, node) screens, (RESTORE, 0) takes that back.
     n_leaves : int
-    has_one_dual : bool, whether all leaves that are not refuted have the same dual vector
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
@@ -103,6 +111,7 @@ class Tree:
         at = _whole(arrays, feature, p)
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps = steps = Steps()
+        run_ends = self._run_ends(np.asarray(children), n_duals, n_multipliers)
         # Depth first, without recursion; a release undoes a fixing on the way back.
         reached = bytearray(n)
         on_path = set[int]()
@@ -110,59 +119,95 @@ class Tree:
         hole = "the leaves do not cover all selections: node"
         while stack:
             j, code, node, is_release = stack.pop()
+            if j == RESTORE:
+                steps.extend(RESTORE, np.zeros(code, dtype=np.int64))
+                continue
             if is_release:
                 on_path.discard(j)
                 steps.append(j, code)
                 continue
-            require(0 <= node < len(feature) and not reached[node], f"{hole} {node} is absent or reached twice")
+            if not 0 <= node < n or reached[node]:
+                raise Rejected(f"{hole} {node} is absent or reached twice")
             reached[node] = 1
             if j != LEAF:
-                require(j not in on_path, f"a split on feature {j}, which is fixed above")
+                if j in on_path:
+                    raise Rejected(f"a split on feature {j}, which is fixed above")
                 if j < p:
                     on_path.add(j)
                 steps.append(j, code)
                 stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
             on = feature[node]
             if on == SCREENED:
-                require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
-                require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
-                require(children[node, 1] == -1, f"node {node} is screened and goes on in two")
-                steps.append(SCREEN, node)
-                stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node, 0], False)]
-                continue
-            if on >= 0:
-                known = on < p or (on < p + whole.size and bool(whole[on - p]))
-                require(known, f"a split on feature {on}, which does not exist or is no whole number")
-                codes = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
-                stack += [(on, codes[side], children[node, side], False) for side in (1, 0)]
-                continue
-            require(on == -1 and children[node, 0] == -1 == children[node, 1], f"leaf {node} has children, or is none")
-            if self.dual[node] == WITHOUT:
-                combined = 0 <= self.multiplier[node] < n_combined
-                require(combined, f"{hole} {node} has no combination of rows")
+                self._check_node(node, n_duals, n_multipliers)
+                if children[node, 1] != -1:
+                    raise Rejected(f"node {node} is screened and goes on in two")
+                # A run of nodes that are screened, each the child of the one before: all of it that is not yet reached.
+                end = int(run_ends[np.searchsorted(run_ends, node)])
+                end = node + 1 if end <= node else end if (twice := reached.find(1, node + 1, end)) < 0 else twice
+                reached[node:end] = b"\1" * (end - node)
+                steps.extend(SCREEN, np.arange(node, end))
+                stack += [(RESTORE, end - node, -1, True), (LEAF, 0, children[end - 1, 0], False)]
+            elif on >= 0:
+                if on >= p and not (on < p + whole.size and whole[on - p]):
+                    raise Rejected(f"a split on feature {on}, which does not exist or is no whole number")
+                low, high = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
+                stack.append((on, high, children[node, 1], False))
+                stack.append((on, low, children[node, 0], False))
+            else:
+                if not on == -1 == children[node, 0] == children[node, 1]:
+                    raise Rejected(f"leaf {node} has children, or is none")
+                if self.dual[node] != WITHOUT:
+                    self._check_node(node, n_duals, n_multipliers)
+                elif not 0 <= self.multiplier[node] < n_combined:
+                    raise Rejected(f"{hole} {node} has no combination of rows")
                 steps.append(LEAF, node)
-                continue
-            require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
-            require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
-            steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
-        self.n_leaves = sum(on < 0 for on in feature)
-        shown = (self.dual[node] for j, node in steps if j in (LEAF, SCREEN) and self.dual[node] >= 0)
-        first = next(shown, REFUTED)
-        self.has_one_dual = all(dual == first for dual in shown)
+        self.n_leaves = int(np.count_nonzero(np.asarray(feature) < 0))
+
+    @property
+    def has_one_dual(self) -> bool:
+        """Whether all leaves that are not refuted have the same dual vector."""
+        j, node = self.steps.arrays
+        shown = np.asarray(self.dual)[node[(j == LEAF) | (j == SCREEN)]]
+        shown = shown[shown >= 0]
+        return bool(np.all(shown == shown[:1]))
+
+    def _check_node(self, node: int, n_duals: int, n_multipliers: int) -> None:
+        """A leaf or a screened node has a dual vector, or is a leaf that is refuted; its multipliers exist."""
+        dual = self.dual[node]
+        is_leaf = self.feature[node] != SCREENED
+        if not (0 <= dual < n_duals or (is_leaf and dual == REFUTED)):
+            what = "has" if is_leaf else "is screened by"
+            raise Rejected(f"the leaves do not cover all selections: node {node} {what} no dual vector")
+        if not -1 <= self.multiplier[node] < n_multipliers:
+            raise Rejected(f"{'leaf' if is_leaf else 'node'} {node} has multipliers that do not exist")
+
+    def _run_ends(self, children: Integers, n_duals: int, n_multipliers: int) -> Integers:
+        """The nodes that are not screened, rightly, with the next node as the only child; one behind the last one."""
+        node = np.arange(len(self.feature))
+        feature, dual, multiplier = (np.asarray(held) for held in (self.feature, self.dual, self.multiplier))
+        inside = (dual >= 0) & (dual < n_duals) & (multiplier >= -1) & (multiplier < n_multipliers)
+        goes_on = (feature == SCREENED) & inside & (children[:, 0] == node + 1) & (children[:, 1] == -1)
+        return np.append(np.flatnonzero(~goes_on), node.size)
 
     @cached_property
     def has_chains(self) -> bool:
         """Whether a node that is screened goes on in one that is screened again."""
-        return any(one[0] == SCREEN == other[0] for one, other in itertools.pairwise(self.steps))
+        screens = self.steps.arrays[0] == SCREEN
+        return bool(np.any(screens[1:] & screens[:-1]))
 
-    def chain(self, at: int) -> list[int]:
-        """The dual vectors of the nodes that are screened one after the other from a step on, without multipliers."""
-        numbers = list[int]()
-        while self.steps[at][0] == SCREEN and self.multiplier[self.steps[at][1]] < 0:
-            numbers.append(self.dual[self.steps[at][1]])
-            at += 1
-        return numbers
+    @cached_property
+    def _chain_ends(self) -> Integers:
+        """Steps that do not screen without multipliers: where chains end."""
+        j, node = self.steps.arrays
+        screens = j == SCREEN
+        screens[screens] = np.asarray(self.multiplier)[node[screens]] < 0
+        return np.flatnonzero(~screens)
+
+    def chain(self, at: int) -> int:
+        """How many nodes are screened one after the other from a step on, without multipliers."""
+        ends = self._chain_ends
+        return int(ends[np.searchsorted(ends, at)]) - at  # the last step screens nothing
 
 
 class Fixings:
@@ -246,14 +291,14 @@ class Fixings:
         self.inside[self.n_inside : self.n_inside + count] = ids[:count]
         self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
 
-    def screen_completions(self, numbers: list[int], completions: Completions, level: float) -> None:
+    def screen_completions(self, of: Completions, vectors: Vectors, first: int, last: int, level: float) -> None:
         """Screen by several dual vectors where one place is left: as one after the other, in any order.
 
         Of these the last restores what all of them fix.
         """
         inside = self.inside[: self.n_inside].copy()
-        left, is_open = completions.left(numbers, inside, np.flatnonzero(self.state < 0), level)
-        self._screened += [(_NONE, 0, False)] * (len(numbers) - 1)
+        left, is_open = of.left(vectors, first, last, inside, np.flatnonzero(self.state < 0), level)
+        self._screened += [(_NONE, 0, False)] * (last - first - 1)
         if not left.size and not is_open:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
@@ -268,6 +313,8 @@ class Fixings:
         """Take the last screening back."""
         ids, count, is_closed = self._screened.pop()
         self.conflicts -= is_closed
+        if not ids.size:
+            return
         self.state[ids] = -1
         for j in ids.tolist():
             self.forced[j] = -1
@@ -301,9 +348,21 @@ class Costs:
         self.statement = statement
         self.duals = duals
         self.multipliers = multipliers
-        self._blocks: OrderedDict[int, tuple[range, list[float], Array]] = OrderedDict()
+        self._rows: dict[int, tuple[float, Array]] = {}
         self._sorted: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
         self._refuted = 0.0, np.zeros(statement.p)  # a Farkas ray bounds no cost at all
+        self.begin(_NONE)
+
+    def begin(self, ahead: Integers) -> None:
+        """Begin a piece, in which dual vectors are asked for in about this order: these are evaluated together.
+
+        Nothing is kept of what was there before: a product of matrices depends on its shape, in its last digits.
+        """
+        ahead = ahead[ahead >= 0]
+        self._ahead = ahead[np.sort(np.unique(ahead, return_index=True)[1])]
+        self._place = {d: k for k, d in enumerate(self._ahead.tolist())}
+        self._rows.clear()
+        self._sorted.clear()
 
     def of(self, dual: int, multiplier: int, ends: tuple[Array, Array]) -> tuple[list[float], Array, Integers]:
         """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
@@ -324,14 +383,17 @@ class Costs:
     def _row(self, dual: int) -> tuple[float, Array]:
         if dual == REFUTED:
             return self._refuted
-        number = dual // self.duals.per_block
-        if number not in self._blocks:
-            self._blocks[number] = self.duals.costs(number)
-            if len(self._blocks) > CACHED_BLOCKS:
-                self._blocks.popitem(last=False)
-        self._blocks.move_to_end(number)
-        ids, g, cost = self._blocks[number]
-        return g[dual - ids.start], cost[dual - ids.start]
+        if dual not in self._rows:
+            self._evaluate(dual)
+        return self._rows[dual]
+
+    def _evaluate(self, dual: int) -> None:
+        """Evaluate a dual vector, and those that will be asked for next."""
+        at = self._place.get(dual)
+        ids = np.array([dual]) if at is None else self._ahead[at : at + self.duals.per_block]
+        if (len(self._rows) + ids.size) * self.statement.p > NUMBERS_PER_BLOCK:
+            self._rows.clear()
+        self._rows |= zip(ids.tolist(), zip(*self.duals.rows(ids), strict=True), strict=True)
 
 
 def check_multipliers(stored: Array, n_rows: int) -> None:
@@ -343,73 +405,195 @@ def check_multipliers(stored: Array, n_rows: int) -> None:
     require(stored.dtype.kind == "S" or np.all(np.isfinite(stored)), "a multiplier is not finite")
 
 
+class Part(NamedTuple):
+    """What is found in a piece of a tree.
+
+    Attributes
+    ----------
+    least : float, what all of it proves
+    bound : float, the least bound of a leaf, where one is less than what is proven before it, and leaf : int, which
+    n_leaves : int
+    seen : dual vectors that were found to be feasible
+    """
+
+    least: float
+    bound: float
+    leaf: int
+    n_leaves: int
+    seen: Integers
+
+
+class Walk:
+    """Goes through a tree piece by piece, in any order: what is found in one does not depend on the pieces before it.
+
+    From the root to where a piece begins every screening vector is evaluated by itself, or as the one chain that it is
+    in; what is kept of these for the next piece was found in the same way.
+
+    Parameters
+    ----------
+    statement, duals, tree, arrays, visit, level : as of `least_bound`
+    """
+
+    def __init__(
+        self,
+        statement: Statement,
+        duals: Proven,
+        tree: Tree,
+        arrays: Arrays,
+        visit: Visitor | None,
+        level: float,
+    ) -> None:
+        self.tree, self.duals, self.visit, self.level = tree, duals, visit, level
+        n_numbers = statement.data.n_samples * statement.p
+        size = min(MOST_NODES, max(LEAST_NODES, MOST_NODES * NUMBERS_OF_A_NODE // max(1, n_numbers)))
+        self.pieces = Pieces(tree.steps, statement.p, size)
+        self._costs = Costs(statement, duals, arrays["multipliers"])
+        self._combinations = Combinations(statement, arrays)
+        self._fixed = Fixings(statement)
+        self._completions = Completions.of(statement, duals) if tree.has_chains else None
+        self._known: Integers = _NONE
+        self._since = 0
+
+    def __call__(self, k: int) -> Part:
+        """Go through a piece."""
+        start, end = self.pieces.ends[k : k + 2].tolist()
+        self._begin(start, start)
+        self._go_to(start)
+        self._begin(start, end)
+        found = self._through(start, end)
+        self._known, self._since = self.pieces.path(end), start
+        return found
+
+    def _go_to(self, start: int) -> None:
+        """Take back what the last piece was at the end of, as far as it is not above, and take the steps to here."""
+        before, after = self._known, self.pieces.path(start)
+        both = min(before.size, after.size)
+        same = (before[:both] == after[:both]) & (before[:both] < self._since)
+        n_same = int(np.argmin(np.append(same, False)))
+        fixed, steps = self._fixed, self.tree.steps
+        self._known = _NONE
+        for at in before[n_same:][::-1].tolist():
+            j, code = steps[at]
+            if j == SCREEN:
+                fixed.restore()
+            elif j < fixed.state.size:
+                fixed.step(j, code - 2)
+            else:
+                fixed.step(RELEASE, 0)
+        ahead = 0
+        for at in after[n_same:].tolist():
+            if ahead:
+                ahead -= 1
+            elif steps[at][0] == SCREEN:
+                ahead = self._screen(at)
+            else:
+                fixed.step(*steps[at])
+
+    def _begin(self, start: int, end: int) -> None:
+        """Look at which dual vectors the steps to come ask for, so that many are read or evaluated at a time."""
+        j, node = (part[start:end] for part in self.tree.steps.arrays)
+        dual = np.asarray(self.tree.dual, dtype=np.int64)
+        screens = j == SCREEN
+        self._screens = start + np.flatnonzero(screens)
+        if self._completions is None:
+            self._costs.begin(dual[node[screens | (j == LEAF)]])
+            return
+        self._costs.begin(dual[node[j == LEAF]])
+        self._vectors = self._completions.vectors(dual[node[screens]])
+
+    def _screen(self, at: int) -> int:
+        """Screen by all vectors of a chain together where they are about completions; how many more than one."""
+        fixed, tree = self._fixed, self.tree
+        if self._completions is not None and fixed.n_inside == fixed.M - 1 and not fixed.is_empty:
+            size = tree.chain(at)
+            if size:
+                first = int(np.searchsorted(self._screens, at))
+                vectors = self._vectors
+                if not self._screens.size:  # on the way to a piece
+                    nodes = tree.steps.arrays[1][at : at + size]
+                    vectors = self._completions.vectors(np.asarray(tree.dual)[nodes])
+                fixed.screen_completions(self._completions, vectors, first, first + size, self.level)
+                return size - 1
+        terms, reduced, order = self._terms(tree.steps[at][1])
+        fixed.screen(terms, reduced, order, self.level)
+        return 0
+
+    def _terms(self, node: int) -> tuple[list[float], Array, Integers]:
+        """The terms of a node's bound, the costs of the atoms and the order of the negative ones."""
+        fixed = self._fixed
+        if fixed.is_empty:
+            return [math.inf], _NONE.astype(float), _NONE
+        tree = self.tree
+        constants, reduced, order = self._costs.of(tree.dual[node], tree.multiplier[node], fixed.ends)
+        return [*constants, *fixed.terms(reduced, order).tolist()], reduced, order
+
+    def _through(self, start: int, end: int) -> Part:
+        """Take the steps of a piece."""
+        least = best = math.inf
+        where, n_leaves, ahead = -1, 0, 0
+        fixed, steps = self._fixed, self.tree.steps
+        for at in range(start, end):
+            if ahead:  # screened together with the one before
+                ahead -= 1
+                continue
+            j, value = steps[at]
+            if j == RESTORE:
+                fixed.restore()
+            elif j == SCREEN:
+                ahead = self._screen(at)
+                least = min(least, self.level)
+            elif j != LEAF:
+                fixed.step(j, value)
+            else:
+                n_leaves += 1
+                bound = self._leaf(value)
+                if bound < least:
+                    least = best = bound
+                    where = value
+        return Part(least, best, where, n_leaves, self.duals.take_seen())
+
+    def _leaf(self, node: int) -> float:
+        """The bound of a leaf; inf where it holds no selection."""
+        fixed, tree = self._fixed, self.tree
+        if tree.dual[node] == WITHOUT:
+            shown = fixed.is_empty or self._combinations.show_empty(tree.multiplier[node], fixed)
+            require(shown, f"nothing shows that no whole numbers fit leaf {node}, as it says")
+            return math.inf
+        bound = sum_below(self._terms(node)[0])
+        if bound == math.inf:
+            return bound
+        # A refuted leaf has the costs of its rows alone: where these are above 0 they are a Farkas ray.
+        is_refuted = tree.dual[node] == REFUTED
+        require(not is_refuted or bound > 0.0, f"nothing shows that leaf {node} holds no selection, as it says")
+        if is_refuted:
+            return math.inf
+        if self.visit is not None:
+            self.visit(fixed, bound)
+        return bound
+
+
 def least_bound(
     statement: Statement,
     duals: Proven,
     tree: Tree,
     arrays: Arrays,
     visit: Visitor | None = None,
-    told: Callable[[int, int], object] | None = None,
+    workers: Workers = ALONE,
     level: float = math.inf,
 ) -> tuple[float, int]:
     """The least bound of all leaves (unit margin), and its leaf; inf when no leaf holds a selection.
 
-    Screening fixes up to the level, which is then all that is proven at most. `told` hears how many of how many leaves
-    are done.
+    Screening fixes up to the level, which is then all that is proven at most.
     """
-    least = math.inf
-    where = -1
-    done = 0
     check_multipliers(arrays["multipliers"], statement.lb.size)
-    costs = Costs(statement, duals, arrays["multipliers"])
-    combinations = Combinations(statement, arrays)
-    fixed = Fixings(statement)
-    completions = Completions.of(statement, duals) if tree.has_chains else None
-    ahead = 0
-    for at, (j, value) in enumerate(tree.steps):
-        if ahead:  # screened together with the one before
-            ahead -= 1
-            continue
-        if j == SCREEN and completions is not None and fixed.n_inside == fixed.M - 1 and not fixed.is_empty:
-            chain = tree.chain(at)
-            if chain:
-                fixed.screen_completions(chain, completions, level)
-                least = min(least, level)
-                ahead = len(chain) - 1
-                continue
-        if j == RESTORE:
-            fixed.restore()
-            continue
-        if j not in (LEAF, SCREEN):
-            fixed.step(j, value)
-            continue
-        dual = tree.dual[value]
-        bound = math.inf
-        if dual == WITHOUT and j == LEAF and not fixed.is_empty:
-            shown = combinations.show_empty(tree.multiplier[value], fixed)
-            require(shown, f"nothing shows that no whole numbers fit leaf {value}, as it says")
-        if fixed.is_empty or dual == WITHOUT:
-            terms, reduced, order = [math.inf], _NONE.astype(float), _NONE
-        else:
-            constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
-            terms = [*constants, *fixed.terms(reduced, order).tolist()]
-            bound = sum_below(terms)
-        if j == SCREEN:
-            fixed.screen(terms, reduced, order, level)
-            least = min(least, level)
-            continue
-        done += 1
-        if told is not None:
-            told(done, tree.n_leaves)
-        if bound == math.inf:
-            continue
-        # A refuted leaf has the costs of its rows alone: where these are above 0 they are a Farkas ray.
-        require(dual != REFUTED or bound > 0.0, f"nothing shows that leaf {value} holds no selection, as it says")
-        if dual == REFUTED:
-            continue
-        if visit is not None:
-            visit(fixed, bound)
-        if bound < least:
-            least = bound
-            where = value
+    walk = Walk(statement, duals, tree, arrays, visit, level)
+    least = math.inf
+    where, done = -1, 0
+    for part in workers.each(walk, len(walk.pieces), duals.bytes_at_once):
+        if part.leaf >= 0 and part.bound < least:
+            where = part.leaf
+        least = min(least, part.least)
+        duals.mark(part.seen)
+        done += part.n_leaves
+        workers.told(done, tree.n_leaves)
     return least, where

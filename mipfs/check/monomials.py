@@ -181,16 +181,16 @@ class Monomials:
         require(named, "no dual vector is named that bounds the monomials which are not held")
         if not needed:
             return math.inf
-        ids, g, cost = duals.costs(d // duals.per_block)
-        row = np.sort(cost[d - ids.start])
+        (g,), cost = duals.rows(np.array([d]))
+        row = np.sort(cost[0])
         q = arrays["dual_q"][d : d + 1].astype(np.int64)
-        v, total = duals.block(range(d, d + 1), q)[1:]
+        v, total = duals.block(np.array([d]), q)[1:]
 
         def value(rho: float) -> float:
             """Of selections whose atoms outside have scores up to ρ², one of them at least."""
             each = -0.5 * rho * rho * (1.0 + 8 * U) - (UNDERFLOW_ALLOWANCE if rho > 0.0 else 0.0)
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
-            return sum_below([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()])
+            return sum_below([g, each, *np.minimum(others, 0.0).tolist()])
 
         allowed = _largest(value, level)
         return value(max(allowed, Outside(self, v[0], float(total[0]), allowed).largest()))

@@ -23,9 +23,10 @@ import numpy as np
 from mipfs.check.classifier import Classifier, evaluated
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Fixings
-from mipfs.check.rounding import NEAR, Integers, U, above, absent_or, gap_between, number, require, sum_below
+from mipfs.check.rounding import NEAR, Array, Integers, U, above, absent_or, gap_between, number, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
+from mipfs.check.workers import ALONE, Workers
 
 SAME_VALUE = 2e-7
 """Up to here, relative, the values of two supports are not told apart: SVMs are solved to 1e-7."""
@@ -119,13 +120,20 @@ class NearOptimal:
         share = {name: count / len(self.supports) for name, count in times.items()}
         require(dict(stated) == share, "the shares of the features are not those of the near-optimal supports")
 
-    def bound_below(self, duals: Duals) -> tuple[str, ...]:
+    def _proven(self, g: list[float], cost: Array) -> list[float]:
+        """What a block of dual vectors proves of every support."""
+        found = list[float]()
+        for ids in self.supports:
+            d = int(np.argmax(np.array(g) + cost[:, ids].sum(axis=1)))
+            found.append(sum_below([g[d], *cost[d, ids].tolist()]))
+        return found
+
+    def bound_below(self, duals: Duals, workers: Workers = ALONE) -> tuple[str, ...]:
         """Compare the objectives with what the dual vectors prove of these supports; what was found, in words."""
+        blocks = workers.each(lambda k: self._proven(*duals.block_of(k)), duals.n_blocks, duals.bytes_at_once)
         least = [-math.inf] * len(self.supports)
-        for _, g, cost in duals.blocks():
-            for k, ids in enumerate(self.supports):
-                d = int(np.argmax(np.array(g) + cost[:, ids].sum(axis=1)))
-                least[k] = max(least[k], sum_below([g[d], *cost[d, ids].tolist()]))
+        for found in blocks:
+            least = [max(pair) for pair in zip(least, found, strict=True)]
         worst = 0.0
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
             low = self.statement.reported(max(low, 0.0))  # no value is negative

@@ -20,7 +20,6 @@ from mipfs.check.several import (
     Archive,
     DocumentReport,
     PartReport,
-    Told,
     is_number,
     is_whole,
     judged,
@@ -32,6 +31,7 @@ from mipfs.check.several import (
 )
 from mipfs.check.tree import Report
 from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 
 AXES = ("M", "C", "lambda", "rows", "C,M")
@@ -69,7 +69,7 @@ def check_path(
     data: Instance,
     name: str | None = None,
     given: Mapping[str, Any] | None = None,
-    told: Told | None = None,
+    workers: Workers = ALONE,
 ) -> DocumentReport:
     """Check a path, or one point of it, against the data.
 
@@ -80,9 +80,9 @@ def check_path(
     data : Instance, as it was solved on
     name : str, optional
         A point: its place, such as "M=4,C=0.1", or "best", "one-se", "least-error". All by default.
-    given, told : as in `mipfs.check.tree.check`
+    given, workers : as in `mipfs.check.tree.check`
     """
-    return judged(lambda: _checked(document, Archive(archive, content), data, name, given, told))
+    return judged(lambda: _checked(document, Archive(archive, content), data, name, given, workers))
 
 
 def _checked(
@@ -91,14 +91,14 @@ def _checked(
     data: Instance,
     name: str | None,
     given: Mapping[str, Any] | None,
-    told: Told | None,
+    workers: Workers,
 ) -> DocumentReport:
     path = StatedPath(document)
     path.check()
     _check_archive(document, archive, path.count)
     folds = Folds(document, archive, data)
     asked = range(path.count) if name is None else [path.position(name)]
-    proofs = _Proofs(path, archive, data, asked, given, told)
+    proofs = _Proofs(path, archive, data, asked, given, workers)
     parts = [_part(path, folds, proofs, k) for k in asked]
     reports = [one.report for one in parts if one.report is not None]
     others = [] if name is None else [path.name(k) for k in proofs.reports if k not in asked]
@@ -131,9 +131,9 @@ class _Proofs:
         data: Instance,
         asked: Sequence[int],
         given: Mapping[str, Any] | None,
-        told: Told | None,
+        workers: Workers,
     ) -> None:
-        self.path, self.archive, self.data, self.told = path, archive, data, told
+        self.path, self.archive, self.data, self.workers = path, archive, data, workers
         self.asked, self.given = asked, given
         self.reports: dict[int, Report | None] = {}
 
@@ -153,7 +153,7 @@ class _Proofs:
             require(nothing and empty, f"{self.path.name(k)}: the result claims something, and has no certificate")
             return None
         given = self.given if k in self.asked else None  # a bound may come from a point with fewer rows
-        report = self.archive.report(k, result, self.data, given, self.told)
+        report = self.archive.report(k, result, self.data, given, self.workers)
         require_accepted(self.path.name(k), report)
         return report
 

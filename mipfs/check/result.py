@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mipfs.check.joint import JOINT
 from mipfs.check.rounding import Arrays, Document
 from mipfs.check.tree import Report, check
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 
 
@@ -17,7 +18,7 @@ def check_result(
     data: Instance,
     *,
     given: Mapping[str, Any] | None = None,
-    told: Callable[[int, int], object] | None = None,
+    workers: Workers = ALONE,
 ) -> Report:
     """Check a result as `mipfs.check.tree.check` does, with its part for measures where the loss is over labellings.
 
@@ -28,10 +29,9 @@ def check_result(
     data : Instance, as the problem was solved: the same file, scaled in the same way
     given : mapping {"rows", "extra"}, optional
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
-    told : callable, optional
-        Hears how many of how many leaves are done.
+    workers : as in `mipfs.check.tree.check`
     """
     params = document.get("params")
     if isinstance(params, Mapping) and params.get("loss") == "structural":
-        return check(document, arrays, data, JOINT, given, told)
-    return check(document, arrays, data, given=given, told=told)
+        return check(document, arrays, data, JOINT, given, workers)
+    return check(document, arrays, data, given=given, workers=workers)

@@ -21,12 +21,11 @@ from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Document, Rejected, require
 from mipfs.check.tree import Report
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UnpackedError
 from mipfs.readers.arrays import load_arrays, load_members
 from mipfs.readers.room import PROOF_TIMES
-
-Told = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
@@ -158,10 +157,10 @@ class Archive:
         result: Document,
         data: Instance,
         given: Mapping[str, Any] | None = None,
-        told: Told | None = None,
+        workers: Workers = ALONE,
     ) -> Report:
         """What the checker finds of the k-th proof, with its own member."""
-        return check_result(result, self.proof(k, result["certificate"]), data, given=given, told=told)
+        return check_result(result, self.proof(k, result["certificate"]), data, given=given, workers=workers)
 
     def proof(self, k: int, entry: Mapping[str, Any]) -> Mapping[str, npt.NDArray[Any]]:
         """The arrays of the k-th proof, of which a result says the `entry`."""

@@ -12,6 +12,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
     without.py       what the leaves prove without bounds on the weights
+    workers.py       who does pieces of the tree
     known.py         the names that a result may use        reading.py      how a raw table became columns
     scaling.py       the stated shift and scale of the columns, which define the problem
     in_unit.py       columns whose squares leave floating point
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
 from mipfs.check.without import beside
+from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 
 Reading = tuple[type[Statement], type[Duals]]
@@ -113,7 +115,7 @@ def check(
     data: Instance,
     reading: Reading = (Statement, Duals),
     given: Mapping[str, Any] | None = None,
-    told: Callable[[int, int], object] | None = None,
+    workers: Workers = ALONE,
 ) -> Report:
     """Check a result and its proof against the data.
 
@@ -125,12 +127,12 @@ def check(
     reading : subclasses of Statement and Duals, for a loss that is none of `Statement.LOSSES`
     given : mapping {"rows", "extra"}, optional
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
-    told : callable, optional
-        Hears how many of how many leaves are done.
+    workers : Workers, optional
+        Who does pieces of the tree, and who hears how many leaves are done.
     """
     begin = time.perf_counter()
     found = dict[str, Any]()
-    reason = refusal(lambda: _check(document, arrays, data, reading, given, found, told))
+    reason = refusal(lambda: _check(document, arrays, data, reading, given, found, workers))
     return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
@@ -214,7 +216,7 @@ def _check(
     reading: Reading,
     given: Mapping[str, Any] | None,
     found: dict[str, Any],
-    told: Callable[[int, int], object] | None,
+    workers: Workers,
 ) -> None:
     document, arrays, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
     data = statement.data
@@ -227,9 +229,9 @@ def _check(
     duals = reading[1](statement, arrays)
     level = statement.unit(bound if listed is None or not listed.complete else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
-    least, leaf = least_bound(*what, arrays, listed, told, level)
+    least, leaf = least_bound(*what, arrays, listed, workers, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
-    duals.check_rest()
+    duals.check_rest(workers)
     proven = statement.reported(min(least, rest))
     who = f"leaf {leaf}" if least <= rest else "what is not held"
     if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
@@ -241,6 +243,6 @@ def _check(
     require(certificate["kind"] == "tree" or tree.has_one_dual, "a relaxation has one dual vector at all leaves")
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
-        found |= {"listed": listed.bound_below(duals)}
+        found |= {"listed": listed.bound_below(duals, workers)}
     found["unchecked"] += statement.forgiven_in_words()
-    found |= beside(statement, document, arrays, data, reading, bound)
+    found |= beside(statement, document, arrays, data, reading, bound, workers)

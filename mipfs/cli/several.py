@@ -27,9 +27,9 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     """Check every point of a path against the raw data, or the one that is named, and what stands beside the proofs."""
     from mipfs.check.paths import check_path
     from mipfs.cli.verify import data_of, given_rows, other_recipe
-    from mipfs.report.progress import progress
     from mipfs.result import documents
     from mipfs.result.result import Result
+    from mipfs.result.verification import at_work
 
     document, archive, content = documents.beside(asked.file, whole=True)
     saved = documents.path_of(asked.file, document)
@@ -47,8 +47,8 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     if isinstance(data, str):
         return _told(asked, DocumentReport(False, data))
     given = given_rows(data, asked)
-    with progress("checked", "leaves", not asked.quiet) as told:
-        found = check_path(document, archive, content, data, asked.name, given, told)
+    with at_work(asked.jobs, not asked.quiet) as workers:
+        found = check_path(document, archive, content, data, asked.name, given, workers)
     differs = tuple(("differs", line) for line in other_recipe(first, asked.reading.data_file))
     found = dataclasses.replace(found, said=(*found.said, *differs))
     if found.accepted and asked.recompute:
@@ -62,8 +62,8 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
 def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     """Check every proof of several classes against the raw data, or that of the class which is named."""
     from mipfs.check.classes import check_classes
-    from mipfs.report.progress import progress
     from mipfs.result import documents
+    from mipfs.result.verification import at_work
 
     odd = {"--subject-to": asked.subject_to, "--model": asked.model, "--positive": asked.reading.positive}
     given = [name for name, value in odd.items() if value is not None]
@@ -77,8 +77,8 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     instances = _read_or_why(lambda: _instances(saved, asked.reading), asked)
     if isinstance(instances, str):
         return _told(asked, DocumentReport(False, instances))
-    with progress("checked", "leaves", not asked.quiet) as told:
-        found = check_classes(document, archive, content, instances, asked.name, told)
+    with at_work(asked.jobs, not asked.quiet) as workers:
+        found = check_classes(document, archive, content, instances, asked.name, workers)
     return _told(asked, found)
 
 

@@ -69,6 +69,10 @@ def verify(
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Of a path, solve the folds again and compare their errors.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Processes that check the leaves; by default one a core."),
+    ] = None,
 ) -> int:
     """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
 
@@ -88,7 +92,7 @@ def verify(
     if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     reading = Reading(data_file, scale.value if scale else None, label, positive, words)
-    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute)
+    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute, jobs)
     held = documents.held(file)
     if recompute and held.document and held.kind != documents.PATH:
         raise UsageError("--recompute solves the folds of a path again; leave it out")
@@ -123,6 +127,7 @@ class Asked:
     json: str | None
     quiet: bool
     recompute: bool = False
+    jobs: int | None = None
 
 
 def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
@@ -143,7 +148,7 @@ def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
         rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
-        report = mipfs.verify(result, data, rows, verbose=not asked.quiet)
+        report = mipfs.verify(result, data, rows, verbose=not asked.quiet, jobs=asked.jobs)
         report = dataclasses.replace(report, differs=(*report.differs, *other_recipe(result, reading.data_file)))
     write_json(
         {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, asked.json

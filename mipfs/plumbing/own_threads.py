@@ -33,6 +33,8 @@ FIRST_LOOK = 0.002
 """Seconds after which a job is looked at for the first time: most are shorter."""
 POLL_SECONDS = 0.05
 """How often it is asked afterwards whether the job must stop."""
+NAME = "mipfs solver"
+"""What our threads are called."""
 STOP_SECONDS = 1.0
 """Seconds that an exception, such as Ctrl-C, waits for the job to hear that it must stop."""
 
@@ -128,7 +130,7 @@ class _Thread:
         self._job: _Job[Any] | None = None
         self._given = threading.Lock()
         self._given.acquire()
-        threading.Thread(target=self._serve, name="mipfs solver", daemon=True).start()
+        threading.Thread(target=self._serve, name=NAME, daemon=True).start()
 
     def begin(self, job: _Job[Any]) -> None:
         """Take a job."""
@@ -155,6 +157,11 @@ _own = threading.local()
 """Of a thread of ours: the job that it does."""
 _ended = threading.Event()
 """The interpreter ends: no thread begins a job any more."""
+
+
+def all_of_them() -> list[threading.Thread]:
+    """Our threads, none of which holds anything while it waits for a job."""
+    return [one for one in threading.enumerate() if one.name == NAME]
 
 
 def _end() -> None:

@@ -42,3 +42,55 @@ def unpacked(
     k = np.zeros(n, dtype=np.int64)
     k[held] = found
     return k
+
+
+def decoded_rows(arrays: Mapping[str, npt.NDArray[Any]], ids: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+    """k (B, n) of several dual vectors of a sidecar, as `decoded` has each; `dual_start` does not fall."""
+    data = arrays["dual_bytes"]
+    begin, end = (arrays["dual_start"][ids + k].astype(np.int64) for k in (0, 1))
+    q, level, width = (arrays[name][ids] for name in ("dual_q", "dual_level", "dual_width"))
+    width = width.astype(np.int64)
+    held = _bits(data, begin, np.minimum(end - begin, (n + 7) // 8), n)
+    count = held.sum(axis=1)
+    begin = begin + (n + 7) // 8
+    bits = _bits(data, begin, np.clip(end - begin, 0, (count + 7) // 8), int(count.max(initial=0)))
+    at_top = bits[np.arange(bits.shape[1]) < count[:, None]]
+    row, column = np.nonzero(held)
+    below = ~at_top
+    own = row[below]
+    others = np.bincount(own, minlength=ids.size)
+    begin += (count + 7) // 8
+    if np.any(end - begin != width * others):  # said as of one vector
+        for d in ids.tolist():
+            decoded(arrays, d, n)
+    top = arrays["dual_top"]
+    found = np.empty(row.size, dtype=np.int64)
+    r, i = row[at_top], column[at_top]
+    found[at_top] = level[r] if not top.size else np.minimum(np.floor(np.ldexp(top[i], q[r])), float(WIDEST))
+    place = np.arange(own.size) - (np.cumsum(others) - others)[own]
+    found[below] = _whole(data, begin[own] + place * width[own], width[own])
+    k = np.zeros((ids.size, n), dtype=np.int64)
+    k[held] = found
+    return k
+
+
+def _bits(
+    data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], size: npt.NDArray[np.int64], count: int
+) -> npt.NDArray[np.bool_]:
+    """The first bits (B, count) of stretches of bytes, zeros after the end of one."""
+    place = np.arange((count + 7) // 8)
+    inside = place < size[:, None]
+    held = np.zeros(inside.shape, dtype=data.dtype)
+    held[inside] = data[(begin[:, None] + place)[inside]]
+    return np.unpackbits(held, axis=1, count=count).view(bool)
+
+
+def _whole(
+    data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Whole numbers, each of so many bytes, the lowest one first."""
+    found = np.zeros(begin.size, dtype=np.int64)
+    for byte in range(int(width.max(initial=0))):
+        longer = width > byte
+        found[longer] |= data[begin[longer] + byte].astype(np.int64) << (8 * byte)
+    return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -14,9 +15,12 @@ from mipfs.check.card import CardReport, check_card
 from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.tree import Report
+from mipfs.check.workers import Workers
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UnpackedError, UsageError
-from mipfs.plumbing.declared import checked, shown
+from mipfs.plumbing.declared import Count, checked, shown
+from mipfs.plumbing.forked import Forked
+from mipfs.plumbing.machine import cores, one_blas_thread
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.room import PROOF_TIMES
@@ -48,17 +52,26 @@ class Card(Protocol):
 
 
 @overload
-def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+def verify(
+    result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False, jobs: int | None = None
+) -> Report:
     """Check a result."""
 
 
 @overload
-def verify(result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> CardReport:
+def verify(
+    result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False, jobs: int | None = None
+) -> CardReport:
     """Check a scorecard."""
 
 
 def verify(
-    result: Result | Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False
+    result: Result | Card,
+    data: Instance,
+    rows: Rows | None = None,
+    *,
+    verbose: bool = False,
+    jobs: int | None = None,
 ) -> Report | CardReport:
     """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
 
@@ -72,6 +85,10 @@ def verify(
         The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
     verbose : bool, default False
         Show on a terminal how many of the leaves are done.
+    jobs : int >= 1, optional
+        Processes that check leaves at a time, at most as many as the memory has room for; by default as many as there
+        are cores. What is found does not depend on it. There is one on other systems than Linux, and in a process
+        that has threads of its own; none is begun for what takes less than a second.
 
     Returns
     -------
@@ -85,33 +102,51 @@ def verify(
         The result was not saved with its certificate, or there is nothing to verify.
     DataError
         The sidecar is missing or cannot be read.
+    LostWorkersError
+        All processes were ended from outside.
     """
     inside: Any = getattr(result, "result", result)
     if not (hasattr(inside, "to_json") and hasattr(inside, "stated")):  # a data frame has the first
         raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
-    for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool)):
+    for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool), ("jobs", jobs, Count | None)):
         checked(name, value, kind)
     if hasattr(result, "result"):
         document = result.document()
         if has_proof(document):  # which may not have been saved yet
             document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
-        return verify_card(document, inside, data, rows, verbose=verbose)
+        return verify_card(document, inside, data, rows, verbose=verbose, jobs=jobs)
     given = None if rows is None else given_of(rows, data)
     document, arrays = claim_of(inside)
     if isinstance(arrays, str):
         return Report(False, arrays)
-    with progress("checked", "leaves", verbose) as told:
-        return check_result(document, arrays, data, given=given, told=told)
+    with at_work(jobs, verbose) as workers:
+        return check_result(document, arrays, data, given=given, workers=workers)
+
+
+@contextmanager
+def at_work(jobs: int | None, verbose: bool) -> Iterator[Workers]:
+    """Who checks leaves: as many processes as there are cores by default; a terminal shows how many are done.
+
+    One thread for linear algebra each: the last digits of a product depend on how many there are.
+    """
+    with progress("checked", "leaves", verbose) as told, one_blas_thread():
+        yield Workers(Forked(cores() if jobs is None else jobs), told)
 
 
 def verify_card(
-    document: Mapping[str, Any], result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False
+    document: Mapping[str, Any],
+    result: Result,
+    data: Instance,
+    rows: Rows | None = None,
+    *,
+    verbose: bool = False,
+    jobs: int | None = None,
 ) -> CardReport:
     """Check the JSON of a card with the certificate of the result inside; the rest is as in `verify`."""
     given = None if rows is None else given_of(rows, data)
     arrays = claim_of(result)[1] if has_proof(document) else "a card of the first version has no certificate"
-    with progress("checked", "leaves", verbose) as told:
-        return check_card(document, arrays, data, given=given, told=told)
+    with at_work(jobs, verbose) as workers:
+        return check_card(document, arrays, data, given=given, workers=workers)
 
 
 def has_proof(document: Mapping[str, Any]) -> bool:

@@ -111,8 +111,9 @@ def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: 
     length = np.linalg.norm(dense + data.center, axis=0)
     if not data.is_sparse:
         length = np.minimum(length, 11 * np.linalg.norm(dense - dense.mean(axis=0), axis=0))
-    for ids, values, costs in duals.blocks():
-        for d, g, cost in zip(ids, values, costs, strict=True):
+    for number in range(duals.n_blocks):
+        values, costs = duals.block_of(number)
+        for d, (g, cost) in enumerate(zip(values, costs, strict=True), number * duals.per_block):
             whole, q = stored.decoded(arrays, d, data.n_samples).tolist(), int(arrays["dual_q"][d])
             alpha = [Fraction(k) / Fraction(2) ** q for k in whole]
             exact = exact_dual(problem, alpha)
