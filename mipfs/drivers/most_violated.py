@@ -88,7 +88,7 @@ class MostViolated:
         return lambda: {**_best_as_arrays(*best), **({} if search is None else search())}
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], dual: Array | Combination | None) -> float:
-        """Go on from what `kept` made, where `dual` was the best dual vector; its lower, which is no more than it shows.
+        """Go on from what `kept` made, where `dual` was the best dual vector; its lower, no more than it shows.
 
         It is looked at once more: what a file says is no proof. What it says stands, but for rounding, since the ways
         to it differ by some bits.

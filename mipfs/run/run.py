@@ -102,6 +102,7 @@ class Run:
     before : float, the seconds that it had worked
     spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
     is_kept : bool, whether anybody asks for its state
+    is_exact : bool, whether a run that goes on from here takes the same way to the bit: only there a kill finds it
     resting : Rest, optional, where the run last stood between two steps
     fruitless : int, how many runs in a row, of which one went on with the other, came to no end of a step
     room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
@@ -143,6 +144,7 @@ class Run:
         self.before = 0.0
         self.spare: Incumbent | None = None
         self.is_kept = False
+        self.is_exact = True
         self.resting: Rest | None = None
         self.fruitless = 0
         self.room: Path | None = None
