@@ -55,7 +55,6 @@ class Master:
 
     Attributes
     ----------
-    basis : statuses of the columns and of the rows, where the LP was made
     floor, closed_at : float, the least bound of the nodes that are done, and of those that more could be said of
     """
 
@@ -98,7 +97,7 @@ class Master:
         self._row_scales = self._epigraph.add_all(self.pool.constants[cuts], self.pool.slopes[cuts])
         self._idle = idle.copy()
         self._lp.begin_at(*basis)
-        self.basis = basis
+        self._made_at: tuple[highs.Statuses, highs.Statuses] | None = basis
 
     def comes_to_rest(self, numbers: int) -> bool:
         """Make the LP anew where it stands, now and then; `numbers` are what the last cut has read of the data.
@@ -158,6 +157,7 @@ class Master:
         is_done : callable
             Whether a node can be closed below it, for nothing in it is asked for.
         """
+        self._made_at = None
         while not must_stop():
             if self._current is None:
                 self._current = self._pop(cutoff)
@@ -234,6 +234,11 @@ class Master:
     def rows(self) -> tuple[Integers, Integers]:
         """The cuts that are rows of the LP, and for how many LPs each was not binding."""
         return np.array(self._cuts, dtype=np.int64), self._idle.copy()
+
+    @property
+    def basis(self) -> tuple[highs.Statuses, highs.Statuses]:
+        """Statuses of the columns and of the rows: those that the LP was made at, as long as it was not solved."""
+        return self._lp.basis() if self._made_at is None else self._made_at
 
     @property
     def waiting(self) -> tuple[bool, bool]:

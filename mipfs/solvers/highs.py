@@ -191,7 +191,7 @@ class Model:
             return columns, rows
 
     def begin_at(self, columns: Statuses, rows: Statuses) -> None:
-        """Begin the next solve at what `basis` said, of as many columns and rows; from nothing where that is empty."""
+        """Begin the next solve at what `basis` said; from nothing where that is empty, or no basis of this program."""
         import highspy
 
         if not columns.size:
@@ -202,7 +202,8 @@ class Model:
             basis.col_status = [kinds[status] for status in columns.tolist()]
             basis.row_status = [kinds[status] for status in rows.tolist()]
             basis.valid = True
-        self._tell("a basis", "setBasis", basis)
+            if self._ready.setBasis(basis) != highspy.HighsStatus.kOk:
+                self.forget()
 
     def forget(self) -> None:
         """Begin the next solve from nothing: without the last basis."""
