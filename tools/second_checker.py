@@ -3305,7 +3305,7 @@ def judge_path(document, content, source, place):
 CLASSES_NEEDED = names_in(
     "schema kind shared_support bias classes status objective bound gap selected results together certificate"
 )
-CLASSES_FIELDS = CLASSES_NEEDED | {"command", "class_weight"}
+CLASSES_FIELDS = CLASSES_NEEDED | {"command", "class_weight", "archive"}
 WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
 
 
@@ -3892,9 +3892,14 @@ def beside(path, document):
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
         raise Declined("the document has no certificate beside it")
     place, wanted = path.parent / Path(entry["file"]).name, entry.get("sha256")
-    if "classes" in document:  # there it is the digest of the first proof, compared when that is read
-        return place.read_bytes()
-    need(isinstance(wanted, str) and re.fullmatch("[0-9a-f]{64}", wanted), "certificate.sha256 is no digest")
+    if "classes" in document:
+        if "archive" not in document:  # the digest is that of the first proof, compared when that is read
+            return place.read_bytes()
+        named = document["archive"]
+        need(isinstance(named, dict) and set(named) == {"file", "sha256"}, "archive has other fields than file, sha256")
+        need(named["file"] == entry["file"], "the archive is another file than the certificate's")
+        wanted = named["sha256"]
+    need(isinstance(wanted, str) and re.fullmatch("[0-9a-f]{64}", wanted), "the digest of the file beside the document is none")
     second = place.with_name(f"{place.name.removesuffix('.cert.npz')}.{wanted[:12]}.cert.npz")
     for one in [place, second] if second.exists() else [place]:
         content = one.read_bytes()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, Protocol
@@ -21,7 +21,7 @@ from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Integers, scattered
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scattered
 from mipfs.plumbing.digest import digest
 
 Ids = Sequence[int] | Integers
@@ -111,6 +111,12 @@ class ScoreSearch(Protocol):
 
     def error(self, v: Array, best: float) -> float:
         """A bound on |computed − exact| of every score, where `best` is the largest one."""
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of what the next call goes on from, as it is now."""
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `kept` made."""
 
 
 class Atoms(ABC):

@@ -12,12 +12,16 @@ and less.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.atoms.features import centred_squares, omega_radius, sum_error, times_squares
 from mipfs.atoms.parts import largest
 from mipfs.atoms.tree import Tree
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 
 MOST_READ_SHARE = 0.5
 """With a larger share of the features to read, all are, and v becomes the one to compare with."""
@@ -66,6 +70,28 @@ class TreeSearch:
         self.scored, self.saved = self.scored + needed.size, self.saved + tree.count - needed.size
         found = largest(scores, B)
         return needed[found], scores[found]
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the vector to compare with, and of the counts, as they are now."""
+        numbers = np.array([self.scored, self.saved], dtype=np.int64)
+        before = None if self._before is None else self._before[0]
+        return lambda: {"search_counts": numbers, **({} if before is None else {"search_before": before})}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `kept` made.
+
+        Raises
+        ------
+        ValueError
+            It is of other samples.
+        """
+        self.scored, self.saved = map(int, kept["search_counts"].tolist())
+        self._before = None
+        if "search_before" in kept:
+            v = np.array(kept["search_before"], dtype=float)
+            if v.shape != (self.tree.data.n_samples,) or not np.isfinite(v).all():
+                raise ValueError("the vector that the search compares with is of other samples")
+            self._before = v, np.sqrt(self.tree.squares(v))
 
     def error(self, v: Array, best: float) -> float:
         """A bound on |computed − exact| of every score, where `best` is the largest one."""

@@ -45,7 +45,7 @@ NEEDED = (
     *("schema", "kind", "shared_support", "bias", "classes", "status", "objective", "bound", "gap", "selected"),
     *("results", "together"),
 )
-PERHAPS = ("command", "class_weight", "certificate")
+PERHAPS = ("command", "class_weight", "certificate", "archive")
 WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
 NOTHING = ("relaxed", "validated", "near_optimal", "atoms", "calibration", "certificate", "bound", "gap")
 """What a class of a shared support has none of."""
@@ -100,6 +100,7 @@ def _checked(
     names = [str(label) for label in labels]
     require(name is None or name in names, f"there is no class {name!r}")
     proofs = _proofs(document)
+    _check_archive(document, archive)
     archive.require_members([member_of(k) for k, one in enumerate(proofs) if one["certificate"] is not None])
     rules = rules_of(proofs[0])
     own = [by_rules(one, rules) for one in weighted(instances, document.get("class_weight") or {})]
@@ -117,6 +118,22 @@ def _checked(
     reports = [one.report for one in parts if one.report is not None]
     said = [("class weights", line) for line in _other_weights(document, instances)]
     return DocumentReport(True, "", tuple(parts), tuple(said), (*unchecked, *unchecked_of(reports)))
+
+
+def _check_archive(document: Document, archive: Archive) -> None:
+    """The archive is the one that the document names; those from before 28 November 2026 name its members alone."""
+    if "archive" not in document:
+        return
+    entry = document["archive"]
+    require_fields(entry, ("file", "sha256"), (), "'archive'")
+    first = document.get("certificate")
+    require(
+        isinstance(first, Mapping) and same(entry["file"], first["file"]),
+        "'archive' is another file than 'certificate'",
+    )
+    require(
+        archive.sha256 == entry["sha256"], f"{archive.path.name}, the file of certificates, is missing or another one"
+    )
 
 
 def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, workers: Workers) -> Report:

@@ -31,7 +31,7 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     from mipfs.result.result import Result
     from mipfs.result.verification import at_work
 
-    document, archive, content = documents.beside(asked.file, whole=True)
+    document, archive, content = documents.beside(asked.file, "certificate")
     saved = documents.path_of(asked.file, document)
     if asked.name is not None:
         saved.number_of(asked.name)
@@ -69,7 +69,7 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     given = [name for name, value in odd.items() if value is not None]
     if given:
         raise UsageError(f"{given[0]} is for two classes; leave it out")
-    document, archive, content = documents.beside(asked.file, whole=False)
+    document, archive, content = documents.beside(asked.file, "archive")
     saved = documents.classes_of(asked.file, document)
     if asked.name is not None:
         saved.number_of(asked.name)

@@ -147,6 +147,9 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
+        run.is_exact = master.comes_to_rest(run.problem.data.block().nnz)
+        if run.is_exact:
+            run.oracle.rest()
         yield partial(master_state.saved, master, supports, rounded, earlier)
     yield partial(master_state.saved, master, supports, rounded, earlier)
     run.outcome.found = supports.near_optimal()

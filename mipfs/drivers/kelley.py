@@ -10,16 +10,16 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, needs_ridge
+from mipfs.drivers.earlier import apart
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import published
@@ -31,7 +31,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -132,66 +132,111 @@ def large(problem: Problem, options: Mapping[str, Any]) -> Sequence[Any]:
     return (accelerated,) if is_asked and _is_smooth(problem) else ()
 
 
+@dataclass(eq=False)
+class Stand:
+    """Where the loop stands: all that a round goes on from, beside the best dual vector and what every run has.
+
+    Attributes
+    ----------
+    method : Restricted
+    pool : Pool
+    alpha : (n,) the dual vector that the next selection is for
+    last, best : the last solution, and that of the least upper bound with its pool
+    sharpness : float, share of the tolerance that the next restricted problem is solved to
+    handed_over : bool, whether another method took over
+    """
+
+    method: Restricted
+    pool: Pool
+    alpha: Array
+    last: Solution | None = None
+    best: tuple[Pool, Solution] | None = None
+    sharpness: float = 1.0
+    handed_over: bool = False
+
+    def hand_over(self, problem: Problem) -> None:
+        """Go on by a method that no scale stops."""
+        (self.method, self.pool), self.sharpness, self.handed_over = _handed_over(problem, self.pool), 1.0, True
+
+    def solve(self, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Step 2: solve the restricted problem, to a tolerance that falls where nothing new was found."""
+        last = self.last = self.method.solve(self.pool, self.sharpness * tol, must_stop)
+        self.best = (self.pool, last) if self.best is None or last.upper < self.best[1].upper else self.best
+        self.alpha = last.alpha
+        return last
+
+
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem = run.problem
     options = run.options
-    settings = run.settings
     method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     if not _begun(run, rounding):
         return
-    alpha, sharpness, handed_over = _first(problem), 1.0, False
-    last: Solution | None = None
-    pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
     most_violated.is_wide = isinstance(method, FaceProximal)
+    at = Stand(method, Face() if isinstance(method, FaceInterior | FaceProximal) else Pool(), _first(problem))
+    del method
     if run.resume is not None:
-        if np.all(run.resume.arrays.get("handed_over", False)):
-            (method, pool), handed_over = _handed_over(problem, pool), True
-        alpha, last, sharpness = _taken_up(run, pool, most_violated)
-    best = None if last is None else (pool, last)
-    known = _of_all(run) if last is None else None
+        _taken_up(run, at, most_violated)
+    if run.is_kept:
+        run.rest(_saved(at, most_violated))
+    known = _of_all(run) if at.last is None else None
     if known is not None:
         run.raise_bound(most_violated(known)[2])
     while run.stop() is None:
-        ids, sigma, lower = most_violated(alpha)  # Step 1
+        ids, sigma, lower = most_violated(at.alpha)  # Step 1
         run.raise_bound(lower)
-        if run.stop() is not None:
+        if run.stop() is not None or not _grown(run, at, ids, sigma):
             break
-        sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
-        if sharpness < settings.stuck and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
-            (method, pool), sharpness, handed_over = _handed_over(problem, pool), 1.0, True
-        if sharpness < settings.exact:
-            run.closed = True  # α violates nothing new: the gap that is left is round-off
-            break
-        if isinstance(pool, Face):
-            pool.take_in(most_violated.next_best)
-        last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
-        best = (pool, last) if best is None or last.upper < best[1].upper else best
-        alpha, before = last.alpha, run.upper
+        if isinstance(at.pool, Face):
+            at.pool.take_in(most_violated.next_best)
+        last = at.solve(_tolerance(run), lambda: run.must_stop)
+        before = run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
-        run.count(selections=len(pool), **most_violated.counters())
+        run.count(selections=len(at.pool), **most_violated.counters())
         if run.iteration == 1 and options.refit and options.rounding == "best":
-            rounding.of_mixture(pool, last)
+            rounding.of_mixture(at.pool, last)
         if options.T is not None and run.iteration >= options.T:
-            run.raise_bound(most_violated(alpha)[2])
+            run.raise_bound(most_violated(at.alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
         if options.eps_c is not None and abs(before - last.upper) <= options.eps_c * abs(before) < np.inf:
-            run.raise_bound(most_violated(alpha)[2])
+            run.raise_bound(most_violated(at.alpha)[2])
             run.early = StopReason.COMPLETED
+        is_cut = run.must_stop
         run.record()
-        yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
+        if run.came_to_rest(is_cut):
+            run.rest(_saved(at, most_violated))
+        yield None
     run.count(**most_violated.counters())
-    del method  # what it holds of every sample
-    if last is not None and best is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, *best, options.relaxation == "box"), last.alpha
-        if problem.atoms.is_held:  # a program has a variable for every atom
-            run.outcome.declare = partial(_declared, problem, tuple(pool.members))
-        run.outcome.selections = pool.members
-        _rounded(run, rounding, pool, last)
-    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
+    del at.method  # what it holds of every sample
+    _left(run, rounding, at)
+    yield None  # with the incumbent of the end
     most_violated.prove(run)
+
+
+def _grown(run: Run, at: Stand, ids: Integers, sigma: Array) -> bool:
+    """Take a selection in, or where it is there already a smaller tolerance; whether there is still one to solve to."""
+    settings = run.settings
+    at.sharpness = 1.0 if at.pool.add(ids, sigma) else 0.01 * at.sharpness
+    if at.sharpness < settings.stuck and isinstance(at.method, Proximal) and run.options.restricted in ("auto", "face"):
+        at.hand_over(run.problem)
+    if at.sharpness < settings.exact:
+        run.closed = True  # α violates nothing new: the gap that is left is round-off
+    return not at.sharpness < settings.exact
+
+
+def _left(run: Run, rounding: Rounding, at: Stand) -> None:
+    """Leave what the relaxation found, and an incumbent."""
+    if at.last is None or at.best is None:
+        return
+    run.outcome.relaxed = relaxed_of(run, *at.best, run.options.relaxation == "box")
+    run.outcome.alpha = at.last.alpha
+    if run.problem.atoms.is_held:  # a program has a variable for every atom
+        run.outcome.declare = partial(_declared, run.problem, tuple(at.pool.members))
+    run.outcome.selections = at.pool.members
+    _rounded(run, rounding, at.pool, at.last)
 
 
 def _rounded(run: Run, rounding: Rounding, pool: Pool, last: Solution) -> None:
@@ -224,41 +269,67 @@ def _begun(run: Run, rounding: Rounding) -> bool:
     return True
 
 
-def _saved(
-    pool: Pool, alpha: Array, oracle: MostViolated, last: Solution | None, sharpness: float, handed_over: bool
-) -> dict[str, npt.NDArray[Any]]:
-    """The selections so far, α, the best dual vector, the last solution, and how sharp and by whom the next one is."""
-    best = oracle.best[1]
-    return {
-        **pool.arrays(),
-        **({} if last is None else last.arrays()),
-        "alpha": alpha,
-        "best": alpha[:0] if best is None else np.asarray(best),
-        "sharpness": np.array(sharpness),
-        "handed_over": np.array(handed_over),
-        "box": np.array(oracle.relaxation == "box"),
+def _saved(at: Stand, oracle: MostViolated) -> Callable[[], Arrays]:
+    """What makes arrays of where the loop stands now: of values that no later round changes."""
+    members, own, violated, relaxation = at.pool.kept(), at.method.kept(), oracle.kept(), oracle.relaxation
+    alpha, last, least = at.alpha, at.last, None if at.best is None or at.best[1] is at.last else at.best
+    told = {
+        "method": np.array(type(at.method).__name__),
+        "sharpness": np.array(at.sharpness),
+        "handed_over": np.array(at.handed_over),
+        "box": np.array(relaxation == "box"),
+        "least_size": np.array(-1 if least is None or least[0] is at.pool else len(least[0])),
     }
+    least_one = None if least is None else least[1]
+
+    def made() -> Arrays:
+        solutions = {} if last is None else last.arrays("last")
+        solutions |= {} if least_one is None else least_one.arrays("least")
+        return {
+            **members(),
+            **violated(),
+            **told,
+            **solutions,
+            **{f"own_{k}": v for k, v in own().items()},
+            "alpha": alpha,
+        }
+
+    return made
 
 
 @restoring
-def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Solution | None, float]:
-    """Fill the pool with the selections of the run that this one goes on with; its α, last solution and sharpness."""
+def _taken_up(run: Run, at: Stand, oracle: MostViolated) -> None:
+    """Go on from where the loop of an earlier run stood.
+
+    Another method, which was asked for meanwhile, has the selections and the bounds alone.
+    """
     assert run.resume is not None
     kept = run.resume.arrays
     if bool(kept["box"]) != (oracle.relaxation == "box"):
         other = "hull" if oracle.relaxation == "box" else "box"
         raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
+    if bool(kept["handed_over"]):
+        at.hand_over(run.problem)
     taken_up(run, run.resume)
-    pool.take_up(kept, run.problem.atoms.count)
-    alpha, best = (np.asarray(kept[name], dtype=float) for name in ("alpha", "best"))
-    if alpha.shape != run.problem.c_i.shape or best.shape not in ((0,), alpha.shape):
+    at.pool.take_up(kept, run.problem.atoms.count)
+    alpha, best = (np.array(kept[name], dtype=float) if name in kept else None for name in ("alpha", "best"))
+    if alpha is None or any(one is not None and one.shape != run.problem.c_i.shape for one in (alpha, best)):
         raise ValueError("a dual vector is of other samples")
-    if best.size:
-        run.raise_bound(oracle(best)[2])
-    last = Solution.taken_up(kept, pool, alpha, run.problem.data.n_features)
-    if last is not None:
+    run.raise_bound(oracle.take_up(kept, best))
+    run.oracle.rest()
+    at.alpha = alpha
+    if str(kept["method"]) == type(at.method).__name__ and bool(kept["pool_is_face"]) == at.pool.is_face:
+        at.method.take_up(apart(kept, "own_")[0], at.pool)
+        p, size = run.problem.data.n_features, int(kept["least_size"])
+        at.last = Solution.taken_up("last", kept, at.pool, alpha, p)
+        its = at.pool if size < 0 else at.pool.first(size)
+        least = Solution.taken_up("least", kept, its, alpha, p)
+        at.best = (
+            (at.pool, at.last) if least is None and at.last is not None else None if least is None else (its, least)
+        )
+    if at.last is not None:
         run.lower_upper(run.resume.upper)
-    return alpha, last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
+    at.sharpness = float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
 def _tolerance(run: Run) -> float:

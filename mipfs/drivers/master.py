@@ -36,6 +36,8 @@ from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import MasterSettings
 from mipfs.solvers import highs
 
+NO_BASIS: highs.Statuses = np.empty(0, dtype=np.int8)
+
 
 class Master:
     """The relaxed master and its tree.
@@ -75,12 +77,9 @@ class Master:
         self.penalty = penalty
         self.pool = pool
         self.scale = scale
-        self._epigraph = Epigraph(selection, penalty, scale, relaxed=True)
         self._oracle = selection.oracle()
-        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
-        self._cuts: list[int] = []
-        self._row_scales = np.empty(0)
-        self._idle = np.empty(0, dtype=np.int64)
+        self._begin(np.arange(len(pool)), np.zeros(len(pool), dtype=np.int64), (NO_BASIS, NO_BASIS))
+        self._worked = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self._plunge: Node | None = None
@@ -90,8 +89,33 @@ class Master:
         lb, ub = selection.sigma_bounds()
         bound, evidence = (-math.inf, None) if start is None else start
         self._push(Node(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
-        for i in range(len(pool)):
-            self._insert(i)
+
+    def _begin(self, cuts: Integers, idle: Integers, basis: tuple[highs.Statuses, highs.Statuses]) -> None:
+        """Make the LP, whose rows are these cuts, at a basis."""
+        self._epigraph = Epigraph(self.selection, self.penalty, self.scale, relaxed=True)
+        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
+        self._cuts: list[int] = cuts.tolist()
+        self._row_scales = self._epigraph.add_all(self.pool.constants[cuts], self.pool.slopes[cuts])
+        self._idle = idle.copy()
+        self._lp.begin_at(*basis)
+        self._made_at: tuple[highs.Statuses, highs.Statuses] | None = basis
+
+    def comes_to_rest(self, numbers: int) -> bool:
+        """Make the LP anew where it stands, now and then; `numbers` are what the last cut has read of the data.
+
+        What HiGHS says next then depends on its rows and its basis alone: of the bases that it has seen before it keeps
+        factors and weights, which are no part of a state. By the work that was done, not by the clock, so that a run
+        that goes on comes to rest where another one did.
+        """
+        settings = self.settings
+        self._worked += settings.step_numbers + numbers
+        if self._worked < settings.rest * (settings.step_numbers + len(self._cuts) * (self.penalty.size + 1)):
+            return False
+        self._worked = 0
+        self._oracle.rest()
+        vars(self).pop("_rows_alone", None)
+        self._begin(np.array(self._cuts, dtype=np.int64), self._idle, self._lp.basis())
+        return True
 
     @property
     def bound(self) -> float:
@@ -134,6 +158,7 @@ class Master:
         is_done : callable
             Whether a node can be closed below it, for nothing in it is asked for.
         """
+        self._made_at = None
         while not must_stop():
             if self._current is None:
                 self._current = self._pop(cutoff)
@@ -237,23 +262,29 @@ class Master:
         return np.array(self._cuts, dtype=np.int64), self._idle.copy()
 
     @property
+    def basis(self) -> tuple[highs.Statuses, highs.Statuses]:
+        """Statuses of the columns and of the rows: those that the LP was made at, as long as it was not solved."""
+        return self._lp.basis() if self._made_at is None else self._made_at
+
+    @property
     def waiting(self) -> tuple[bool, bool]:
         """Whether a node is in hand, and whether one comes next."""
         return self._current is not None, self._plunge is not None
 
-    def take_up(self, nodes: Sequence[Node], waiting: tuple[bool, bool], rows: tuple[Integers, Integers]) -> None:
-        """Go on with the open nodes and the rows of another master, as it had them, in place of its own root."""
+    def take_up(
+        self,
+        nodes: Sequence[Node],
+        waiting: tuple[bool, bool],
+        rows: tuple[Integers, Integers],
+        basis: tuple[highs.Statuses, highs.Statuses],
+    ) -> None:
+        """Go on with the open nodes, the rows and the basis of another master, in place of its own root."""
         left = list(nodes)
         self._current, self._plunge = (left.pop(0) if there else None for there in waiting)
         self._heap = []
         for node in left:
             self._push(node)
-        self._lp.delete_rows(np.arange(len(self._cuts)) + self._n_rows)
-        self._cuts = []
-        self._row_scales = np.empty(0)
-        for i in rows[0].tolist():
-            self._insert(i)
-        self._idle = rows[1].copy()
+        self._begin(*rows, basis)
 
     def _inside(self, node: Node) -> Array:
         """The node's inner point, moved into its box and under its cardinality row."""

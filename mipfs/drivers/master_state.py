@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.earlier import Earlier, better, is_asked_for_more, own
+from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
 from mipfs.proof import saved as proofs
@@ -61,6 +61,9 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
         "master_totals": np.array(totals, dtype=float),
         "master_used": np.array([len(record.used), record.lost]),
         "master_rows": np.array([rows, idle]),
+        "master_columns_basis": master.basis[0],
+        "master_rows_basis": master.basis[1],
+        **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()},
         "master_waiting": np.array(master.waiting),
     }
 
@@ -81,6 +84,7 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
 
     arrays, earlier = own(run.resume.arrays), Earlier.among(run.resume.arrays, proof_of)
     supports.take_up(arrays)
+    supports.subproblem.take_up(apart(arrays, "sub_")[0])
     master, rounded = _restored(run, pool, arrays)
     bound = min(master.bound, run.objective)
     run.raise_bound(bound if earlier is None else max(bound, earlier.bound))
@@ -109,7 +113,8 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     rows, idle = arrays["master_rows"]
     _check_nodes(arrays, problem.atoms.count)
     proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
-    master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
+    basis = arrays["master_columns_basis"], arrays["master_rows_basis"]
+    master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle), basis)
     for name, value in zip(TOTALS, totals, strict=True):
         setattr(master, name, int(value) if name.startswith("n_") else value)
     return master, int(rounded)

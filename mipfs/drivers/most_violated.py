@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.atoms import BestSearch, ScoreSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
 from mipfs.kernels.bound import U, added, gains, lower
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below, scores_above
 from mipfs.proof.single import cut_of
@@ -20,10 +21,13 @@ from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
 from mipfs.settings import ViolatedSettings
 from mipfs.svm.dyadic import pieces
-from mipfs.svm.labellings import Combination
+from mipfs.svm.labellings import Combination, combined_arrays
 
 NEAR_SHARE, ROUNDING_SHARE = 3e-12, 1e-15
 """Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
+AGAIN_SHARE, AGAIN_SHARE_ROWS = 1e-13, 1e-8
+"""How far, relative to its terms, the lower that a state says of a dual vector may lie above what is computed again:
+rounding, and where S has rows the ends of two MILPs, after which the proof shows it anew."""
 
 
 def takes_the_best(problem: Problem) -> bool:
@@ -77,6 +81,35 @@ class MostViolated:
         if isinstance(dual, np.ndarray) and multiple != 1.0:
             return lower, feasible(self.problem, multiple * dual, in_place=True)
         return lower, dual
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the best dual vector, and of what the search goes on from."""
+        best, search = self._best, None if self._search is None else self._search.kept()
+        return lambda: {**_best_as_arrays(*best), **({} if search is None else search())}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], dual: Array | Combination | None) -> float:
+        """Go on from what `kept` made, where `dual` was the best dual vector; its lower, no more than it shows.
+
+        It is looked at once more: what a file says is no proof. What it says stands, but for rounding, since the ways
+        to it differ by some bits.
+        """
+        lower, multiple = kept["best_numbers"].tolist()
+        if not 0.0 < multiple < np.inf or np.isnan(lower):
+            raise ValueError("the best dual vector has numbers that are none")
+        if dual is not None:
+            self._best = lower, dual, multiple
+            exact = self.best[1]
+            assert exact is not None
+            if isinstance(exact, Combination):
+                v, g = exact.v, exact.value_below
+            else:
+                v, g = exact * self.problem.data.y, dual_value_below(self._loss, exact, self.problem.c_i)
+            found = self.at(v, g)[2]
+            share = AGAIN_SHARE if self._by_best else AGAIN_SHARE_ROWS
+            self._best = min(lower, found + share * (abs(g) + abs(found))), dual, multiple
+        if self._search is not None:
+            self._search.take_up(kept)
+        return self._best[0]
 
     def prove(self, run: Run) -> None:
         """The certificate of the best dual vector."""
@@ -197,6 +230,14 @@ class MostViolated:
         """The best atoms, and lower of their scores (M,), which took four roundings at most."""
         every = np.arange(squares.size)
         return np.sort(ids), np.ones(ids.size), lower(g, gains(squares * (1.0 + 8.0 * U), 0.0), every[:0], every, None)
+
+
+def _best_as_arrays(lower: float, dual: Array | Combination | None, multiple: float) -> Arrays:
+    """A dual vector, or what one over labellings is made of, its lower, and the multiple of it that is meant."""
+    made: Arrays = {"best_numbers": np.array([lower, multiple])}
+    if isinstance(dual, Combination):
+        return made | combined_arrays("best", dual)
+    return made if dual is None else made | {"best": dual}
 
 
 def _filled(found: Array, M: int) -> Array:

@@ -28,7 +28,7 @@ from mipfs.run.checkpoint import Keeper, state_of, taken_up
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
-from mipfs.run.run import Made, Observer, Run, Steps, interruptible, settings_of
+from mipfs.run.run import Observer, Run, Steps, interruptible, settings_of
 from mipfs.run.warm_up import prepare
 from mipfs.settings import DriverSettings
 
@@ -88,7 +88,6 @@ class Session:
         self._own = own
         self._keeper = keeper
         self._why_no_state = why_no_state
-        self._made: Made = None
         self._result: Result | None = None
         self._error: BaseException | None = None
         settings = settings_of(options, settings)
@@ -101,6 +100,7 @@ class Session:
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.resume = resume
             self._run.room = None if keeper is None else keeper.room
+            self._run.is_kept = keeper is not None
             self._run.asked = asked.came or lost()
             self._run.interrupted = asked.came and asked.is_cold
             self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)
@@ -124,8 +124,8 @@ class Session:
         if self._why_no_state:
             raise UsageError(self._why_no_state)
         kept = self._keeper.state if self.is_over and self._keeper is not None else None
-        if self._made is not None:
-            return state_of(self._run, self.driver, self._made())
+        if self._run.resting is not None and not self.is_over:
+            return state_of(self._run, self.driver)
         if kept is None:
             raise UsageError("a session has a state from its first step on; call step() before")
         return kept
@@ -224,7 +224,7 @@ class Session:
             run.pause()
             if not goes_on:
                 self.is_over = True
-                self._made = None
+                self._run.resting = None
                 self._steps.close()
                 self._shown.close()
         return goes_on
@@ -234,7 +234,7 @@ class Session:
         run = self._run
         keeper = self._keeper
         try:
-            self._made = next(self._steps)
+            made = next(self._steps)
         except (StopIteration, StoppedError):
             pass  # the gap or the limit says the rest
         except UndecidedError:
@@ -242,9 +242,13 @@ class Session:
         except NumericalError:
             run.failed = True
         else:
-            if keeper is not None and self._made is not None and (keeper.due() or run.stop() is not None):
+            if made is not None and run.is_kept:
+                run.rest(made)
+            is_due = keeper is not None and ((run.is_exact and keeper.due()) or run.stop() is not None)
+            if keeper is not None and is_due and run.resting is not None:
                 keeper.keep(lambda: self.state)
             return True
+        run.offer_spare()
         run.record()
         return False
 

@@ -16,13 +16,12 @@ inner gap follows the outer one, so the ε of the paper's Theorem 2 is the gap b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import Capability
@@ -32,15 +31,14 @@ from mipfs.drivers.rounding import Rounding
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
-from mipfs.measures.base import Violated
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
-from mipfs.svm.labellings import Combination, combination
+from mipfs.svm.labellings import combined
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -99,10 +97,12 @@ def run(run: Run) -> Steps:
     most_violated = MostViolated(run, "hull")
     sharpness = 1.0
     last: Solution | None = None
+    best: Solution | None = None
     pool, inner = layer(run.problem, options.inner, run.settings.layer)
     if run.resume is not None:
-        last, sharpness = _taken_up(run, pool, inner, most_violated)
-    best = last
+        last, best, sharpness = _taken_up(run, pool, inner, most_violated)
+    if run.is_kept:
+        run.rest(_saved(pool, inner, most_violated, last, best, sharpness))
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -124,8 +124,11 @@ def run(run: Run) -> Steps:
             run.raise_bound(most_violated.of(inner.dual)[2])
         if is_last:
             run.early = StopReason.ITERATION_LIMIT
+        is_cut = run.must_stop
         run.record()
-        yield partial(_saved, pool, inner, most_violated, last, sharpness)
+        if run.came_to_rest(is_cut):
+            run.rest(_saved(pool, inner, most_violated, last, best, sharpness))
+        yield None
     run.count(**most_violated.counters())
     if last is not None and best is not None:
         run.outcome.relaxed = relaxed_of(run, pool, best)
@@ -136,7 +139,7 @@ def run(run: Run) -> Steps:
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)
-    yield partial(_saved, pool, inner, most_violated, last, sharpness)  # with the incumbent of the end
+    yield None  # with the incumbent of the end
     most_violated.prove(run)
 
 
@@ -148,48 +151,51 @@ def layer(problem: Problem, by: str, settings: LayerSettings) -> tuple[Pool, Inn
 
 
 def _saved(
-    pool: Pool, inner: Bundle, oracle: MostViolated, last: Solution | None, sharpness: float
-) -> dict[str, npt.NDArray[Any]]:
-    """The selections and the labellings so far, the last dual vector over labellings and the best one, the solution."""
-    kept = inner.labellings
-    best = oracle.best[1]
-    arrays = {
-        **pool.arrays(),
-        "labellings": kept.counts.copy(),
-        "losses": kept.losses.copy(),
-        "sharpness": np.array(sharpness),
-        **({} if last is None else last.arrays()),
-    }
-    for name, dual in (("last", inner.dual), ("best", best)):
-        if isinstance(dual, Combination):
-            parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}
-            arrays |= {f"{name}_{part}": array for part, array in parts.items()}
-    return arrays
+    pool: Pool,
+    inner: Bundle,
+    oracle: MostViolated,
+    last: Solution | None,
+    best: Solution | None,
+    sharpness: float,
+) -> Callable[[], Arrays]:
+    """What makes arrays of all that the next round goes on from: selections, labellings, dual vectors, solutions."""
+    members, own, violated = pool.kept(), inner.kept(), oracle.kept()
+    name = type(inner).__name__
+
+    def made() -> Arrays:
+        arrays = {**members(), **own(), **violated(), "method": np.array(name), "sharpness": np.array(sharpness)}
+        arrays |= {} if last is None else last.arrays("last")
+        return arrays if best is None or best is last else arrays | best.arrays("least")
+
+    return made
 
 
 @restoring
-def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> tuple[Solution | None, float]:
-    """Fill the pool and the bundle with those of the run that this one goes on with; its last solution, sharpness."""
+def _taken_up(
+    run: Run, pool: Pool, inner: Bundle, oracle: MostViolated
+) -> tuple[Solution | None, Solution | None, float]:
+    """Fill pool and bundle with those of the run that this one goes on with; its last and best solution, sharpness.
+
+    Another inner layer, which was asked for meanwhile, has the selections and the bounds alone.
+    """
     assert run.resume is not None
     kept = run.resume.arrays
     taken_up(run, run.resume)
     pool.take_up(kept, run.problem.atoms.count)
-    for counts, loss in zip(kept["labellings"], kept["losses"].tolist(), strict=True):
-        inner.labellings.add(Violated(counts, loss, 0.0))
-    for name in ("best", "last"):
-        if f"{name}_q" in kept:
-            counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
-            inner.dual = combination(inner.measure, counts, losses, whole, int(kept[f"{name}_q"]))
-            run.raise_bound(oracle.of(inner.dual)[2])
-    last = Solution.taken_up(kept, pool, inner.measure.y * inner.dual.v, run.problem.data.n_features)
+    run.raise_bound(oracle.take_up(kept, combined("best", kept, inner.measure)))
+    run.oracle.rest()
+    last = best = None
+    if str(kept["method"]) == type(inner).__name__:
+        inner.take_up(kept)
+        alpha, p = inner.measure.y * inner.dual.v, run.problem.data.n_features
+        last = Solution.taken_up("last", kept, pool, alpha, p)
+        best = Solution.taken_up("least", kept, pool, alpha, p) or last
     if last is not None:
         run.lower_upper(run.resume.upper)
-    return last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
+    return last, best, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
-def _declared(
-    problem: Problem, counts: npt.NDArray[Any], losses: Array, members: Sequence[tuple[Integers, Array]]
-) -> Formulation:
+def _declared(problem: Problem, counts: Any, losses: Array, members: Sequence[tuple[Integers, Array]]) -> Formulation:
     """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):

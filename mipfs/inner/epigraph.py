@@ -61,3 +61,12 @@ class Epigraph:
         largest = max(1.0, float(halves.max(initial=0.0)))
         self.program.add_cut(g / largest, np.append(np.arange(p), self.eta), np.append(halves, 1.0) / largest)
         return largest
+
+    def add_all(self, constants: Array, slopes: Array) -> Array:
+        """Add cuts (k,) and (k, p) as rows, as `add` does one; by what they were divided, (k,)."""
+        halves = slopes * (0.5 / self.scale)
+        largest = np.maximum(1.0, halves.max(axis=1, initial=0.0))
+        between = np.zeros((largest.size, self.eta - slopes.shape[1]))
+        entries = np.hstack([halves, between, np.ones((largest.size, 1))]) / largest[:, None]
+        self.program.add_cuts(constants / self.scale / largest, entries)
+        return np.asarray(largest)

@@ -7,14 +7,16 @@ polytope is larger, its value at most the pool's, and both end at the same relax
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
-from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.arrays import Arrays, Integers
 from mipfs.problem import Problem
 
 
@@ -42,6 +44,13 @@ class FaceInterior:
         alpha = np.ldexp(whole.astype(float), -q)
         ids = self._columns(atoms)[solved.ids]
         return Solution(solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b)
+
+    def kept(self) -> Callable[[], Arrays]:
+        """Nothing: it begins anew on every pool."""
+        return dict
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Nothing is gone on from."""
 
     def _columns(self, atoms: Integers) -> Integers:
         """The columns (k,) of the data that the restricted problem has: those of the atoms, each once, ascending."""

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
-from mipfs.inner.restricted import Pool, Solution, check_positions
+from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
-from mipfs.plumbing.arrays import Array, Integers, scattered
+from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions, scattered
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import ask
@@ -51,9 +51,10 @@ class Face(Pool):
         fresh = self.take_in(ids)
         return super().add(ids, sigma) and (fresh > 0 or len(self) == 1)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All selections and atoms as arrays, for the state of a run."""
-        return {**super().arrays(), "pool_atoms": self.atoms}
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of all selections and atoms that there are now, for the state of a run."""
+        members, atoms = super().kept(), self.atoms
+        return lambda: {**members(), "pool_atoms": atoms}
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Add what `arrays` kept, of a face with its atoms in their order."""
@@ -99,6 +100,16 @@ class FaceLayer(Bundle):
     def __init__(self, problem: Problem, settings: LayerSettings) -> None:
         super().__init__(problem, settings)
         self._saddle = Saddle(settings.saddle)
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the bundle, and of the master's iterate."""
+        bundle, saddle = super().kept(), self._saddle.kept()
+        return lambda: {**bundle(), **saddle()}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `kept` made."""
+        super().take_up(kept)
+        self._saddle.take_up(kept)
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""

@@ -9,18 +9,20 @@ is most violated near its w is the next one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.inner import minimax
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures import Violated
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import Best, ask
-from mipfs.svm.labellings import Combination, Labellings
+from mipfs.svm.labellings import Combination, Labellings, combined, combined_arrays
 
 NEGLIGIBLE_SHARE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
@@ -47,6 +49,36 @@ class Bundle:
         # a point of the primal: the weights of the pool or of the atoms, and x in one vector
         self.best: Best[tuple[Array, Array]] = Best((np.empty(0), np.empty(0)))
         self.masters = 0
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of labellings, last dual vector, best point and counts, as they are now."""
+        labellings, dual, (weights, x) = self.labellings.kept(), self.dual, self.best.point
+        numbers = np.array([self.best.upper, self.best.asked, self.masters], dtype=float)
+        return lambda: {
+            **labellings(),
+            **combined_arrays("last_dual", dual),
+            "layer_numbers": numbers,
+            "layer_weights": weights,
+            "layer_x": x,
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `kept` made.
+
+        Raises
+        ------
+        ValueError
+            It is of other samples.
+        """
+        self.labellings.take_up(kept)
+        dual = combined("last_dual", kept, self.measure)
+        assert dual is not None
+        self.dual = dual
+        upper, asked, self.masters = kept["layer_numbers"][0], *map(int, kept["layer_numbers"][1:].tolist())
+        weights, x = (np.array(kept[f"layer_{name}"], dtype=float) for name in ("weights", "x"))
+        if np.isnan(upper) or any(part.ndim != 1 or not np.isfinite(part).all() for part in (weights, x)):
+            raise ValueError("the best point is none")
+        self.best = Best((weights, x), float(upper), asked)
 
     def counters(self, pool: Pool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""

@@ -13,10 +13,11 @@ fractional entries, a face takes them all at once: on text a tenth of the rounds
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
@@ -24,7 +25,7 @@ from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.settings import ProximalSettings
 from mipfs.svm.projection import project
@@ -67,6 +68,7 @@ class Proximal:
         self._ids: Integers = np.empty(0, dtype=np.int64)
         self._scale = np.empty(0)
         self._pointer = np.zeros(1, dtype=np.int64)
+        self._taken: list[int] = []
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
@@ -104,6 +106,34 @@ class Proximal:
             exact = feasible(problem, self._alike.spread(exact, problem.c_i), in_place=True)
         return Solution(float(state[3]), exact, mu, self._ids, w, b)
 
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the point, the step length, and how many groups there were at every solve."""
+        x, numbers, taken = self._x, np.array([self._unit, self._step]), tuple(self._taken)
+        return lambda: {"point": x, "point_numbers": numbers, "point_taken": np.array(taken, dtype=np.int64)}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Go on from what `kept` made: columns and kinds of samples are made again, in the order of the time."""
+        (unit, step), taken = kept["point_numbers"].tolist(), kept["point_taken"]
+        x = np.array(kept["point"], dtype=float)
+        if not (0.0 < unit < math.inf and 0.0 <= step < math.inf) or not np.isfinite(x).all():
+            raise ValueError("the point of the proximal gradient is not finite")
+        if taken.ndim != 1 or not taken.size:
+            return
+        ids, factors, sizes = self._fresh(pool)
+        if np.any(np.diff(taken, prepend=0) < 0) or taken[-1] > sizes.size:
+            raise ValueError("the point of the proximal gradient has more groups than its pool")
+        self._pointer = np.concatenate([[0], np.cumsum(sizes[: taken[-1]])])
+        if x.shape != (self._pointer[-1] + 1,):
+            raise ValueError("the point of the proximal gradient is over other columns")
+        self._ids, self._scale = ids[: self._pointer[-1]], factors[: self._pointer[-1]]
+        for count in self._pointer[taken].tolist():  # what is alike is told apart by the columns in turn
+            held = np.unique(self._ids[:count])
+            if self._alike is not None and not self._alike.take(held):
+                self._alike = None
+        self._columns = np.unique(self._ids)
+        self._held, self._shift = self._gathered(self._columns)
+        self._x, self._unit, self._step, self._taken = x, unit, step, taken.tolist()
+
     def _room(self) -> float:
         """M of the face, or that the groups are mixed."""
         return MIXTURE
@@ -136,6 +166,7 @@ class Proximal:
         self._ids = np.concatenate([self._ids, ids])
         self._scale = np.concatenate([self._scale, factors])
         self._pointer = np.concatenate([self._pointer, self._pointer[-1] + np.cumsum(sizes)])
+        self._taken.append(self._pointer.size - 1)
         held = np.union1d(self._columns, ids)
         if self._held is None or held.size > self._columns.size:
             self._columns = held

@@ -11,8 +11,9 @@ multipliers give.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,9 +22,10 @@ import numpy.typing as npt
 from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
+from mipfs.proof.cuts import scores_above
 from mipfs.solvers import highs
 from mipfs.solvers.vectors import in_simplex
 from mipfs.svm.dyadic import rounded
@@ -55,38 +57,28 @@ class Solution:
     w: Array
     b: float
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All but α as arrays, for the state of a run."""
+    def arrays(self, name: str) -> Arrays:
+        """All but α as arrays, for the state of a run; their names begin with `name`."""
         numbers = np.array([self.upper, self.b])
-        return {"last_numbers": numbers, "last_mu": self.mu, "last_ids": self.ids, "last_w": self.w}
+        return {f"{name}_numbers": numbers, f"{name}_mu": self.mu, f"{name}_ids": self.ids, f"{name}_w": self.w}
 
     @classmethod
     def taken_up(
-        cls, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array, n_features: int
+        cls, name: str, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array, n_features: int
     ) -> Solution | None:
-        """What `arrays` kept, with its α; None where there was no solution yet, or over another kind of pool."""
-        if "last_numbers" not in kept or bool(kept["pool_is_face"]) != pool.is_face:
+        """What `arrays` kept, over this pool, with its α; None where there was no solution yet."""
+        if f"{name}_numbers" not in kept:
             return None
-        upper, b = kept["last_numbers"].tolist()
-        if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, kept["last_w"], kept["last_mu"])):
-            raise ValueError("the last solution is not finite")
-        check_positions(kept["last_ids"], n_features)
-        if kept["last_w"].shape != kept["last_ids"].shape:
-            raise ValueError("the last solution has other columns than weights")
-        if kept["last_mu"].ndim != 1 or kept["last_mu"].size > pool.most_weights:
-            raise ValueError("the last solution has more weights than its pool has members")
-        return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
-
-
-def check_positions(ids: npt.NDArray[Any], count: int) -> None:
-    """Refuse positions (k,) that are not whole numbers from 0 to `count` − 1.
-
-    Raises
-    ------
-    ValueError
-    """
-    if ids.ndim != 1 or ids.dtype.kind != "i" or not np.all((ids >= 0) & (ids < count)):
-        raise ValueError(f"positions that are none of {count}")
+        mu, ids, w = (kept[f"{name}_{part}"] for part in ("mu", "ids", "w"))
+        upper, b = kept[f"{name}_numbers"].tolist()
+        if math.isnan(upper) or not all(np.isfinite(one).all() for one in (b, w, mu)):
+            raise ValueError("a solution is not finite")
+        check_positions(ids, n_features)
+        if w.shape != ids.shape:
+            raise ValueError("a solution has other columns than weights")
+        if mu.ndim != 1 or mu.size > pool.most_weights:
+            raise ValueError("a solution has more weights than its pool has members")
+        return cls(upper, alpha, mu, ids, w, b)
 
 
 class Pool:
@@ -120,15 +112,9 @@ class Pool:
         self.members.append((ids, sigma))
         return True
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All selections as arrays, for the state of a run."""
-        ids, sigmas = zip(*self.members, strict=True) if self.members else ((), ())
-        return {
-            "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
-            "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
-            "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
-            "pool_is_face": np.array(self.is_face),
-        }
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of all selections that there are now, for the state of a run."""
+        return partial(_of_members, tuple(self.members), self.is_face)
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Add the selections that `arrays` kept, of `count` atoms.
@@ -168,12 +154,42 @@ class Pool:
             sigma[ids] += weight * values
         return np.minimum(sigma, 1.0)
 
+    def first(self, count: int) -> Pool:
+        """The first of its members, as a pool of its own."""
+        part = Pool()
+        for member in self.members[:count]:
+            part.add(*member)
+        return part
+
+
+def _of_members(members: Sequence[tuple[Integers, Array]], is_face: bool) -> Arrays:
+    """Selections as arrays, one behind the other."""
+    ids, sigmas = zip(*members, strict=True) if members else ((), ())
+    return {
+        "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
+        "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
+        "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+        "pool_is_face": np.array(is_face),
+    }
+
 
 class Restricted(Protocol):
     """A method for the restricted problem."""
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of all that the next call goes on from beside the pool, as it is now."""
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Have the next call go on from what `kept` made, over the pool of that time.
+
+        Raises
+        ------
+        ValueError
+            It is of another problem or pool.
+        """
 
 
 def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array:
@@ -246,6 +262,30 @@ class Cutting:
             best[0], feasible(problem, alpha), best[1], problem.atoms.columns(best[2].ids).ids,
             best[2].svm.w, best[2].svm.b,
         )  # fmt: skip
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the cuts, the mixture and the subproblem's warm start."""
+        begun, alphas, mu, n = self._subproblem.kept(), tuple(self._alphas), self._mu, self.problem.data.n_samples
+        return lambda: {
+            **begun(),
+            "cut_alphas": np.array(alphas, dtype=float).reshape(-1, n),
+            "cut_mu": mu,
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Go on from what `kept` made: constants and slopes of the cuts are computed again."""
+        problem, alphas, mu = self.problem, kept["cut_alphas"], kept["cut_mu"]
+        if alphas.shape[1:] != problem.c_i.shape or mu.ndim != 1 or mu.size > len(pool):
+            raise ValueError("cuts of other samples, or more weights than members of the pool")
+        for alpha in alphas:
+            exact = np.array(alpha, dtype=float)
+            if not np.array_equal(exact, feasible(problem, exact)):
+                raise ValueError("a cut's dual vector is not feasible")
+            self._alphas.append(exact)
+            self._constants.append(self._loss.dual_value(exact, problem.c_i))
+            self._slopes.append(scores_above(problem, exact * problem.data.y))
+        self._mu = np.array(mu, dtype=float)
+        self._subproblem.take_up(kept)
 
     def _solved(self, pool: Pool, mu: Array) -> Any:
         """The subproblem at a mixture of the pool's selections."""

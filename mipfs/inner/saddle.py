@@ -14,14 +14,20 @@ down to what the gap of the caller is worth and no further, and the next call go
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_solve
 
 from mipfs.inner.polytope import Polytope
-from mipfs.plumbing.arrays import Array, Mask
+from mipfs.plumbing.arrays import Array, Arrays, Mask
 from mipfs.settings import SaddleSettings
 from mipfs.svm.central import LEAST_RIDGE, cholesky
 
+PARTS = "beta", "slack", "sigma", "low", "high"
+"""The vectors of an iterate, as a state names them."""
 LEAST_GAP = 1e-15
 """Values are at most 1, so that round-off is about this large: products that are to be smaller vanish, and divide."""
 
@@ -50,6 +56,29 @@ class Saddle:
         self._y = np.empty(0)
         self._eta = 0.0
         self.mu = 1.0
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the iterate, which every step makes anew."""
+        numbers = np.array([self._xi, self._eta, self.mu])
+        held = dict(zip(PARTS, (self.beta, self._s, self.sigma, self._z, self._y), strict=True))
+        return lambda: {"saddle_numbers": numbers, **{f"saddle_{name}": array for name, array in held.items()}}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `kept` made.
+
+        Raises
+        ------
+        ValueError
+            Its parts do not fit.
+        """
+        self.beta, self._s, self.sigma, self._z, self._y = (
+            np.array(kept[f"saddle_{name}"], dtype=float) for name in PARTS
+        )
+        self._xi, self._eta, self.mu = kept["saddle_numbers"].tolist()
+        parts = self.beta, self._s, self.sigma, self._z, self._y, kept["saddle_numbers"]
+        is_one = self.beta.shape == self._s.shape and self.sigma.shape == self._z.shape == self._y.shape
+        if not is_one or any(part.ndim != 1 or not np.isfinite(part).all() for part in parts):
+            raise ValueError("the iterate of the master has parts of different sizes")
 
     def keep(self, labellings: Mask) -> None:
         """Forget all labellings but some, shape (K,)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import loss_of
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.svm.solver import SVM
@@ -75,6 +76,7 @@ class Subproblem:
         self._weights = np.zeros(problem.data.n_features)
         self._sizes = np.zeros(problem.atoms.count)
         self._last: SVM | None = None
+        self._ids: Integers = np.empty(0, dtype=np.int64)
         self.count = 0
 
     def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
@@ -95,6 +97,7 @@ class Subproblem:
         self._weights[:] = 0.0
         self._sizes[:] = 0.0
         self._weights[columns.ids] = svm.w
+        self._ids = columns.ids
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
         return Solved(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._cut, svm))
@@ -127,6 +130,35 @@ class Subproblem:
         alpha = decoded(solved.cut.dual)
         return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
 
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of where the next solve begins, as it is now."""
+        return partial(_begun_at, self._last, self._ids, self.count)
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Begin the next solve where `kept` says.
+
+        Raises
+        ------
+        ValueError
+            That is no place to begin from.
+        """
+        self.count = int(kept["warm_count"])
+        self.forget()
+        if "warm_w" not in kept:
+            return
+        ids, w, alpha = kept["warm_ids"], kept["warm_w"], kept["warm_alpha"]
+        b, rho = kept["warm_numbers"].tolist()
+        check_positions(ids, self._weights.size)
+        if (
+            w.shape != ids.shape
+            or alpha.shape != self.problem.c_i.shape
+            or not all(np.isfinite(one).all() for one in (w, alpha, b, rho))
+        ):
+            raise ValueError("a warm start is of other columns or samples")
+        self._weights[:] = 0.0
+        self._weights[ids], self._ids = w, ids
+        self._last = SVM(np.array(w), b, np.array(alpha, dtype=float), np.nan, np.nan, rho, 0)
+
     def forget(self) -> None:
         """Begin the next solve cold: where the last had no columns, its ρ is of an end that the next is far from."""
         self._last = None
@@ -134,3 +166,13 @@ class Subproblem:
     def weights(self) -> Array:
         """‖w_g‖ of every atom at the last solve, shape (count,)."""
         return self._sizes.copy()
+
+
+def _begun_at(last: SVM | None, ids: Integers, count: int) -> Arrays:
+    """A warm start as arrays."""
+    made: Arrays = {"warm_count": np.array(count)}
+    if last is None:
+        return made
+    return made | {
+        "warm_ids": ids, "warm_w": last.w, "warm_alpha": last.alpha, "warm_numbers": np.array([last.b, last.rho])
+    }  # fmt: skip

@@ -12,6 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Arrays = dict[str, npt.NDArray[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -34,6 +35,17 @@ def changed(values: npt.NDArray[Number], ids: Any, new: Any) -> npt.NDArray[Numb
     found = values.copy()
     found[ids] = new
     return found
+
+
+def check_positions(ids: npt.NDArray[Any], count: int) -> None:
+    """Refuse positions (k,) that are not whole numbers from 0 to `count` − 1.
+
+    Raises
+    ------
+    ValueError
+    """
+    if ids.ndim != 1 or ids.dtype.kind != "i" or not np.all((ids >= 0) & (ids < count)):
+        raise ValueError(f"positions that are none of {count}")
 
 
 def row_of(matrix: Any, r: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -153,11 +153,11 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _wanted(path: Path) -> str:
-    """The digest that the JSON at `path` names, itself or, a card, in its result; "" where there is no such."""
+    """The digest that the JSON at `path` names: of an archive, of a certificate, a card in its result; "" for none."""
     try:
         document = json.loads(path.read_bytes())
         inside = document["result"] if document.get("kind") == "scorecard" else document
-        return str(inside["certificate"]["sha256"])
+        return str((inside.get("archive") or inside["certificate"])["sha256"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""
 

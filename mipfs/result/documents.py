@@ -235,12 +235,12 @@ def path_of(file: str | Path, document: Mapping[str, Any]) -> SavedPath:
     return SavedPath(str(file), tuple(places), chosen, results, found)
 
 
-def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | None]:
+def beside(file: str, field: str) -> tuple[Mapping[str, Any], Path, bytes | None]:
     """The JSON of a document of several results, and where its archive lies, with its contents.
 
     Parameters
     ----------
-    whole : whether the entry "certificate" is about the archive as a whole, and not about one of its members
+    field : the entry that is about the archive as a whole, and not about one of its members
 
     Raises
     ------
@@ -251,7 +251,7 @@ def beside(file: str, whole: bool) -> tuple[Mapping[str, Any], Path, bytes | Non
 
     def parsed() -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
         document = _document(path)
-        entry = document.get("certificate") if whole else None
+        entry = document.get(field)
         return document, entry if isinstance(entry, dict) else None
 
     document, sidecar = pair.read(path, parsed)
@@ -328,11 +328,17 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> ClassResults:
     except ValueError as error:
         raise DataError(f"not complete: {error}", NO_CLASSES, path=path) from None
     try:
-        content = pair.sidecar_of(path).read_bytes()
+        content = _archive_of(path, document).read_bytes()
     except (OSError, ValueError):
         content = None
     proofs = tuple(archive.certified(found.proofs, content))
     return replace(found, classifiers=proofs) if found.together is None else replace(found, together=proofs[0])
+
+
+def _archive_of(path: Path, document: Mapping[str, Any]) -> Path:
+    """Where the archive of a document lies, by the digest that it has of it."""
+    entry = document.get("archive")
+    return pair.find(path, entry).path if isinstance(entry, dict) else pair.sidecar_of(path)
 
 
 def _classes(path: Path, document: Mapping[str, Any]) -> ClassResults:

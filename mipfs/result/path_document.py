@@ -99,3 +99,4 @@ class ClassesDocument(TypedDict):
     results: Annotated[tuple[Inside, ...], Within(3)]
     together: Inside | None
     certificate: NotRequired[Annotated[CertificateEntry | None, JUDGED]]
+    archive: NotRequired[ArchiveEntry]

@@ -26,7 +26,7 @@ from mipfs.readers.arrays import load_arrays, write_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 5
+VERSION = 6
 """Version of a state: what the drivers keep in it."""
 ANEW = "begin the run anew"
 """What remains to be done where a state cannot be gone on with."""

@@ -5,23 +5,28 @@ A driver that can be taken up again yields what makes its own part of it.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import CheckpointWarning, ContradictionError, DataError, UsageError
 from mipfs.plumbing.output_file import is_stream
+from mipfs.result.result import Record
 from mipfs.result.state import ANEW, Arrays, Began, State, stamp_of
+from mipfs.run.incumbent import Incumbent
 
 if TYPE_CHECKING:
-    from mipfs.run.run import Run
+    from mipfs.run.run import Rest, Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,18 +77,43 @@ class Keeper:
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))
 
 
-def state_of(run: Run, driver: str, own: Arrays) -> State:
-    """Where a run stands: the driver's own part, and what every run has."""
-    return State(driver, stamp_of(run.problem), {**own, **_of_run(run)})
+def state_of(run: Run, driver: str) -> State:
+    """Where a run last stood between two steps: the driver's own part, and what every run has."""
+    rest = run.resting
+    assert rest is not None
+    return State(driver, stamp_of(run.problem), {**rest.made(), **_of_run(run, rest)})
 
 
-def _of_run(run: Run) -> Arrays:
+def _of_run(run: Run, rest: Rest) -> Arrays:
     """What every run has."""
-    kept: Arrays = {"run_numbers": np.array([run.bound, run.upper, run.iteration, run.options.gap], dtype=float)}
-    if run.incumbent is not None:
-        found = run.incumbent
-        kept |= {"run_selected": found.selected, "run_w": found.w, "run_b": np.array(found.b)}
-    return kept
+    gap = float(run.options.gap)
+    kept: Arrays = {
+        "run_numbers": np.array([rest.bound, rest.upper, rest.iteration, gap, rest.seconds, run.fruitless], dtype=float)
+    }
+    for name, found in (("run", rest.incumbent), ("spare", _spare(run, rest))):
+        if found is not None:
+            kept |= {f"{name}_selected": found.selected, f"{name}_w": found.w, f"{name}_b": np.array(found.b)}
+    records = run.trace[: rest.n_records]
+    counters = [*dict.fromkeys(chain(rest.counters, *(record.counters for record in records)))]
+    totals = [[-1 if (n := one.get(name)) is None else n for name in counters] for one in _counts(rest, records)]
+    numbers = [[one.seconds, one.iteration, one.objective, one.bound, one.n_selected, one.upper] for one in records]
+    return kept | {
+        "trace": np.array(numbers, dtype=float).reshape(-1, 6),
+        "counters": np.array(counters, dtype=np.str_),
+        "counts": np.array(totals, dtype=np.int64).reshape(len(totals), -1),
+    }
+
+
+def _spare(run: Run, rest: Rest) -> Incumbent | None:
+    """The best classifier that the run has beyond where it stood, and what it was given of that kind."""
+    known = math.inf if rest.incumbent is None else rest.incumbent.objective
+    others = (one for one in (run.incumbent, run.spare) if one is not None and one.objective < known)
+    return min(others, key=lambda one: one.objective, default=None)
+
+
+def _counts(rest: Rest, records: Sequence[Record]) -> list[Mapping[str, int]]:
+    """The counters of every record, and last those of the run."""
+    return [*(record.counters for record in records), rest.counters]
 
 
 def restoring(function: Callable[P, R]) -> Callable[P, R]:
@@ -105,10 +135,49 @@ def _reason(error: Exception) -> str:
 
 @restoring
 def taken_up(run: Run, state: State) -> None:
-    """Give a run the incumbent and the count of the one that it goes on with; the bound comes from the driver."""
-    run.iteration = int(state.arrays["run_numbers"][2])
-    if "run_selected" in state.arrays:
-        w, b = state.arrays["run_w"], float(state.arrays["run_b"])
-        if not (np.isfinite(w).all() and np.isfinite(b)):
-            raise ValueError("the weights are not finite")
-        run.offer(state.arrays["run_selected"], w, b)
+    """Give a run the incumbent, the counts and the trace of the one that it goes on with.
+
+    The bound comes from the driver. What a step found that was cut off is no incumbent: it would steer the run another
+    way than one that was not cut off.
+    """
+    kept = state.arrays
+    run.iteration = int(kept["run_numbers"][2])
+    run.before = _not_negative(kept["run_numbers"][4])
+    run.fruitless = 1 + int(_not_negative(kept["run_numbers"][5]))
+    for name in ("run", "spare"):
+        if f"{name}_selected" in kept:
+            selected, w, b = kept[f"{name}_selected"], kept[f"{name}_w"], float(kept[f"{name}_b"])
+            if not (np.isfinite(w).all() and np.isfinite(b)):
+                raise ValueError("the weights are not finite")
+            if name == "run":
+                run.offer(selected, w, b)
+            else:
+                run.spare = Incumbent(selected, np.array(w), b, run.problem.evaluate(selected, w, b))
+    *run.trace, last = _records(kept)
+    run.count(**last.counters)
+
+
+def _records(kept: Mapping[str, npt.NDArray[Any]]) -> list[Record]:
+    """The trace of a state, and behind it a record that has but the counters of the run."""
+    numbers, names, counts = kept["trace"], kept["counters"].tolist(), kept["counts"]
+    if numbers.shape != (len(counts) - 1, 6) or counts.shape[1:] != (len(names),) or np.isnan(numbers).any():
+        raise ValueError("the trace has other records than counters")
+    made = []
+    for row, totals in zip([*numbers.tolist(), [0.0] * 6], counts.tolist(), strict=True):
+        seconds, iteration, objective, bound, n_selected, upper = row
+        known = {str(name): total for name, total in zip(names, totals, strict=True) if total >= 0}
+        made.append(Record(_not_negative(seconds), int(iteration), objective, bound, int(n_selected), known, upper))
+    return made
+
+
+def _not_negative(value: float) -> float:
+    """A finite number that is not below 0.
+
+    Raises
+    ------
+    ValueError
+        It is another one.
+    """
+    if not 0.0 <= value < math.inf:
+        raise ValueError("a count or a time is none")
+    return float(value)

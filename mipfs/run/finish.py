@@ -60,7 +60,7 @@ def result_of(run: Run, driver: str) -> Result:
         weightless=classifier.weightless,
         params={**parameters(run.problem), "gap": float(run.options.gap)},
         driver=driver,
-        seconds=run.elapsed,
+        seconds=run.seconds,
         counters=dict(run.counters),
         trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels=labels_of(data),

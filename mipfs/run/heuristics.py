@@ -16,8 +16,9 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Array, Integers, Mask, changed, scattered
 from mipfs.proof.cuts import CutPool
+from mipfs.run.incumbent import Incumbent
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed
-from mipfs.run.run import Incumbent, Run
+from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator

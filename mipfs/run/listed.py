@@ -17,7 +17,8 @@ import numpy.typing as npt
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
-from mipfs.run.run import Incumbent, Run
+from mipfs.run.incumbent import Incumbent
+from mipfs.run.run import Run
 from mipfs.run.stored import StoredClassifier, as_stored
 
 LISTED_GAP = 1e-9

@@ -20,7 +20,7 @@ from mipfs.data.bounds import written
 from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
-from mipfs.plumbing.arrays import Array, mask_of
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
@@ -28,6 +28,7 @@ from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
+from mipfs.run.incumbent import Incumbent
 from mipfs.run.outcome import Outcome
 from mipfs.settings import DriverSettings
 
@@ -42,6 +43,8 @@ Steps = Generator[Made, None, None]
 
 REPEATED_SECONDS = 0.3
 """Seconds in which further signals mean the same as the first."""
+MOST_FRUITLESS = 3
+"""Runs in a row, each going on with the last, that may end within their first step before that is taken as it is."""
 FIRST_STEP_SECONDS = 0.7
 """Seconds that the first step of a run may take which is asked to stop before it is done."""
 
@@ -59,17 +62,25 @@ def settings_of(options: Any, given: DriverSettings | None = None) -> DriverSett
 
 
 @dataclass(frozen=True, eq=False)
-class Incumbent:
-    """The best classifier so far: atoms with σ = 1, weights of their columns, intercept (scaled data), its value."""
+class Rest:
+    """Where a run last stood between two steps: what its state is made of, whatever the next step has begun.
 
-    selected: npt.NDArray[np.int64]
-    w: Array
-    b: float
-    objective: float
+    Attributes
+    ----------
+    made : what makes the driver's own part, of values that no later step changes (or at once)
+    bound, upper, iteration, incumbent, counters : those of the run
+    n_records : int, how long its trace was
+    seconds : float, that it had worked
+    """
 
-    def sigma(self, count: int) -> npt.NDArray[np.bool_]:
-        """σ over `count` atoms, (count,) of bool."""
-        return mask_of(count, self.selected)
+    made: Callable[[], dict[str, npt.NDArray[Any]]]
+    bound: float
+    upper: float
+    iteration: int
+    incumbent: Incumbent | None
+    counters: Mapping[str, int]
+    n_records: int
+    seconds: float
 
 
 class Run:
@@ -88,6 +99,12 @@ class Run:
     ----------
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
+    before : float, the seconds that it had worked
+    spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
+    is_kept : bool, whether anybody asks for its state
+    is_exact : bool, whether a run that goes on from here takes the same way to the bit: only there a kill finds it
+    resting : Rest, optional, where the run last stood between two steps
+    fruitless : int, how many runs in a row, of which one went on with the other, came to no end of a step
     room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
     interrupted, asked : bool
         Whether it is to stop now, and whether after its first record (or `FIRST_STEP_SECONDS`): so it was asked before.
@@ -124,6 +141,12 @@ class Run:
         self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
+        self.before = 0.0
+        self.spare: Incumbent | None = None
+        self.is_kept = False
+        self.is_exact = True
+        self.resting: Rest | None = None
+        self.fruitless = 0
         self.room: Path | None = None
         self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
@@ -146,6 +169,28 @@ class Run:
     def elapsed(self) -> float:
         """Seconds that the run has worked."""
         return (time.monotonic() if self._paused is None else self._paused) - self._begin
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that it has worked, with those of the runs that it goes on with."""
+        return self.before + self.elapsed
+
+    def rest(self, made: Callable[[], dict[str, npt.NDArray[Any]]]) -> None:
+        """Take note of where the run stands, between two steps."""
+        now = self.bound, self.upper, self.iteration, self.incumbent, dict(self.counters)
+        self.resting = Rest(made, *now, len(self.trace), self.seconds)
+
+    def came_to_rest(self, is_cut: bool) -> bool:
+        """Whether a step that has ended is one to go on from.
+
+        One that a limit cut off is done again by the run that goes on, as if nobody had stopped it; but where some runs
+        in a row did not come to the end of one step, what there is of it has to do.
+        """
+        if is_cut and self.fruitless < MOST_FRUITLESS:
+            return False
+        self.fruitless = 0
+        self.oracle.rest()
+        return self.is_kept
 
     @property
     def deadline(self) -> float | None:
@@ -212,6 +257,11 @@ class Run:
             self._settle()
         return objective
 
+    def offer_spare(self) -> None:
+        """Offer what an earlier run found in a step that was cut off, when all else is done."""
+        if self.spare is not None:
+            self.offer(self.spare.selected, self.spare.w, self.spare.b)
+
     def reserve(self, n_bytes: float) -> None:
         """Leave as much of the memory limit for writing what was found."""
         self._memory.reserved = n_bytes
@@ -254,7 +304,7 @@ class Run:
         upper = self.problem.reported(self.upper)
         upper = min(upper, self.trace[-1].upper) if self.trace else upper  # as it is stated it may be an ulp above
         values = [*self._reported, upper]
-        record = Record(self.elapsed, self.iteration, values[0], values[1], n_selected, counters, values[2])
+        record = Record(self.seconds, self.iteration, values[0], values[1], n_selected, counters, values[2])
         last = self.trace[-1] if self.trace else None
         if last is None or (last.objective, last.bound, last.upper) != tuple(values):
             self.trace.append(record)

@@ -23,7 +23,8 @@ from mipfs.losses.evaluated import Weights
 from mipfs.plumbing.arrays import Array, Integers, changed
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
-from mipfs.run.run import Incumbent, Run
+from mipfs.run.incumbent import Incumbent
+from mipfs.run.run import Run
 
 STORING_LOSS = 1e-12
 """What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""

@@ -96,6 +96,12 @@ class SelectionOracle:
             return None, np.inf
         return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
 
+    def rest(self) -> None:
+        """Let go of the solvers: what they say next does not depend on what they were asked before."""
+        for name in ("_whole", "_relaxed"):
+            vars(self).pop(name, None)
+        self._last_cost = None
+
     def _clock(self) -> Callable[[], bool]:
         """Whether a call that begins now must stop."""
         begin = time.monotonic()

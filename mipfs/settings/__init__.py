@@ -233,6 +233,11 @@ class MasterSettings(Declared):
     largest_step: Positive = 2e10
     """Multiplications of a Newton step up to which the tree begins with the SVM on all that is free, a second or two: a
     step is not cut short by a limit. Beyond that it begins with what the relaxation uses."""
+    step_numbers: Count = 500_000
+    """What a cut costs beside a pass over the data, and a new LP beside its entries, in numbers that are read."""
+    rest: Count = 40
+    """Work between two new beginnings of the LP, as a multiple of what one costs: a state is kept there alone, from
+    which a run goes on to the bit. Twenty times takes 4 % of the time on some hundred samples."""
 
 
 @dataclass(frozen=True)

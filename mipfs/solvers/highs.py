@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.plumbing import own_threads
@@ -25,6 +26,8 @@ from mipfs.solvers.vectors import is_whole
 if TYPE_CHECKING:
     import highspy
 
+
+Statuses = npt.NDArray[np.int8]
 
 SMALLEST_ENTRY = 1e-12
 """HiGHS leaves entries of a matrix out that are no larger: the least that it can be told."""
@@ -151,6 +154,11 @@ class Model:
         """Add a row ≥ lower that is good to have: entries up to `SMALLEST_ENTRY` are left out."""
         self.add_row(lower, infinity(), *_kept(columns, values), "a cut")
 
+    def add_cuts(self, lower: Array, entries: Array) -> None:
+        """Add rows ≥ lower (k,) that are good to have, of the first columns: entries (k, m), small ones left out."""
+        entries = np.where(np.abs(entries) > SMALLEST_ENTRY, entries, 0.0)
+        self.add_rows(lower, np.full(lower.size, infinity()), sparse.csr_array(entries), "a cut")
+
     def add_rows(self, lower: Array, upper: Array, matrix: Any, what: str = "the rows") -> None:
         """Add rows of a csr matrix, as they are."""
         indptr, indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
@@ -173,6 +181,29 @@ class Model:
         """Change the bounds of some rows, one below the other."""
         places = _places(lower.size) + np.int32(first)
         self._tell("the bounds of the rows", "changeRowsBounds", lower.size, places, lower, upper)
+
+    def basis(self) -> tuple[Statuses, Statuses]:
+        """The status of every column and every row in the last basis, by HiGHS's numbers; empty where there is none."""
+        with _door():
+            found = self._ready.getBasis()
+            parts = (found.col_status, found.row_status) if found.valid else ((), ())
+            columns, rows = (np.array([int(status) for status in part], dtype=np.int8) for part in parts)
+            return columns, rows
+
+    def begin_at(self, columns: Statuses, rows: Statuses) -> None:
+        """Begin the next solve at what `basis` said; from nothing where that is empty, or no basis of this program."""
+        import highspy
+
+        if not columns.size:
+            return
+        basis = highspy.HighsBasis()
+        kinds = {int(kind): kind for kind in highspy.HighsBasisStatus.__members__.values()}
+        with _door():
+            basis.col_status = [kinds[status] for status in columns.tolist()]
+            basis.row_status = [kinds[status] for status in rows.tolist()]
+            basis.valid = True
+            if self._ready.setBasis(basis) != highspy.HighsStatus.kOk:
+                self.forget()
 
     def forget(self) -> None:
         """Begin the next solve from nothing: without the last basis."""

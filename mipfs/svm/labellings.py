@@ -7,6 +7,7 @@ integers on a dyadic grid, so that both hold as integer identities, and handed o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.errors import NumericalError
 from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
-from mipfs.errors import NumericalError
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.svm.dyadic import BITS, reduced
 
 NUMBERS_PER_BLOCK = 1 << 22
@@ -168,18 +169,72 @@ class Labellings:
         kept = np.flatnonzero(keep)
         before = np.concatenate([[0], np.cumsum(keep)])
         self._filled = before[self._filled]
-        for array in (self._counts, self._losses, self._idle):
-            array[: kept.size] = array[kept]
-        self._A[:, : kept.size] = self._A[:, kept]
+        # into arrays of their own: `kept` may have been asked for those before
+        self._counts, self._losses, self._idle = (
+            _moved(array, kept, 0) for array in (self._counts, self._losses, self._idle)
+        )
+        self._A = _moved(self._A, kept, 1)
         self.size = kept.size
         self._seen = {self._counts[k].tobytes(): k for k in range(self.size)}
         return keep
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of all that there is now, with A to the bit: its parts are products of their time."""
+        held = self._counts[: self.size], self._losses[: self.size], self._columns, self._A[:, : self.size]
+        idle, filled = self._idle[: self.size].copy(), self._filled.copy()
+
+        def made() -> Arrays:
+            counts, losses, columns, A = held
+            known = np.where(np.arange(idle.size) < filled[:, None], A, 0.0)
+            return {
+                "labelling_counts": counts.copy(), "labelling_losses": losses.copy(), "labelling_idle": idle,
+                "labelling_columns": columns, "labelling_filled": filled, "labelling_A": known,
+            }  # fmt: skip
+
+        return made
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Hold what `kept` made, in place of what is held.
+
+        Raises
+        ------
+        ValueError
+            It is of other samples or columns, or its parts do not fit.
+        """
+        names = "counts", "losses", "idle", "columns", "filled", "A"
+        counts, losses, idle, columns, filled, A = (kept[f"labelling_{name}"] for name in names)
+        K, n = losses.size, self.data.n_samples
+        is_whole = counts.dtype == self._counts.dtype and idle.dtype.kind == filled.dtype.kind == "i"
+        fits = counts.shape == (K, n) and idle.shape == (K,) and A.shape == (columns.size, K)
+        if not (K and is_whole and fits and filled.shape == columns.shape and np.all((filled >= 0) & (filled <= K))):
+            raise ValueError("the labellings are of other samples or columns")
+        if not (np.isfinite(losses).all() and np.isfinite(A).all()):
+            raise ValueError("a labelling is not finite")
+        check_positions(columns, self.data.n_features)
+        room = 16
+        while room < K:  # as `add` makes it
+            room *= 2
+        self._counts, self._losses = np.empty((room, n), dtype=counts.dtype), np.empty(room)
+        self._idle, self._A = np.zeros(room, dtype=np.int64), np.empty((columns.size, room))
+        self._counts[:K], self._losses[:K], self._idle[:K], self._A[:, :K] = counts, losses, idle, A
+        self._columns, self._filled, self.size = np.array(columns), np.array(filled), K
+        self._place[:] = -1
+        self._place[columns] = np.arange(columns.size)
+        self._seen = {self._counts[k].tobytes(): k for k in range(K)}
 
     def combine(self, alpha: Array, C: float) -> Combination:
         """α (K,) made feasible exactly."""
         whole, q = feasible(alpha, C, self.measure.largest)
         used = np.flatnonzero(whole)
         return combination(self.measure, self._counts[used].copy(), self._losses[used].copy(), whole[used], q)
+
+
+def _moved(array: npt.NDArray[Any], kept: Integers, axis: int) -> npt.NDArray[Any]:
+    """An array of the same size whose first entries along an axis are those `kept` of this one."""
+    found = np.zeros_like(array)
+    place = (slice(None),) * axis + (slice(kept.size),)
+    found[place] = np.take(array, kept, axis=axis)
+    return found
 
 
 def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
@@ -222,3 +277,25 @@ def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole
     g = float(np.ldexp(whole.astype(float), -q) @ losses)
     # Δ is off by at most n roundings, the sum by m, whatever their order
     return Combination(counts, losses, whole, q, v, rounded_down(g, g, measure.n + whole.size))
+
+
+def combined_arrays(name: str, dual: Combination) -> Arrays:
+    """A dual vector over labellings as arrays whose names begin with `name`."""
+    parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}
+    return {f"{name}_{part}": array for part, array in parts.items()}
+
+
+def combined(name: str, kept: Mapping[str, npt.NDArray[Any]], measure: Measure) -> Combination | None:
+    """The dual vector that `combined_arrays` kept; None where there is none.
+
+    Raises
+    ------
+    ValueError
+        It is of other samples, or its parts do not fit.
+    """
+    if f"{name}_q" not in kept:
+        return None
+    counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
+    if counts.shape != (whole.size, measure.n) or losses.shape != whole.shape or np.any(whole < 0):
+        raise ValueError("a dual vector is over other labellings")
+    return combination(measure, counts, losses, whole, int(kept[f"{name}_q"]))

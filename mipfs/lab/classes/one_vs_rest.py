@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -51,10 +52,20 @@ class OneVsRest(ClassResults, Reported):
     def verify(self, instances: Sequence[Instance], name: str | None = None) -> DocumentReport:
         """Check every proof, or that of the class `name`, against the data of the classes against the rest."""
         content, entries = archive.packed_together(self.proofs, "classes.cert.npz", math.inf)
-        return check_classes(self.document(entries), Path("classes.cert.npz"), content, instances, name)
+        return check_classes(
+            self.document(entries, _named(content, "classes.cert.npz")),
+            Path("classes.cert.npz"),
+            content,
+            instances,
+            name,
+        )
 
-    def document(self, certificates: Sequence[Mapping[str, Any] | None] | None = None) -> dict[str, Any]:
-        """What ``--json`` writes."""
+    def document(
+        self,
+        certificates: Sequence[Mapping[str, Any] | None] | None = None,
+        together: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What ``--json`` writes, with what it says of the certificates and of the archive that they are in."""
         entries = certificates or [one.certificate for one in self.proofs]
         proofs = [replace(one, certificate=entry).document() for one, entry in zip(self.proofs, entries, strict=True)]
         shared = self.together is not None
@@ -74,6 +85,7 @@ class OneVsRest(ClassResults, Reported):
             "results": [one.document() for one in self.classifiers] if shared else proofs,
             "together": proofs[0] if shared else None,
             "certificate": next((entry for entry in entries if entry is not None), None),
+            **({} if together is None else {"archive": together}),
         }
 
     def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
@@ -81,7 +93,8 @@ class OneVsRest(ClassResults, Reported):
         path = Path(path)
         name = pair.sidecar_of(path).name
         content, entries = archive.packed_together(self.proofs, name, 1e6 * certificate_limit)
-        pair.save(path, f"{json.dumps(self.document(entries), ensure_ascii=False)}\n".encode(), content)
+        document = self.document(entries, _named(content, name))
+        pair.save(path, f"{json.dumps(document, ensure_ascii=False)}\n".encode(), content)
         object.__setattr__(self, "file", str(path))
 
     @classmethod
@@ -104,6 +117,11 @@ class OneVsRest(ClassResults, Reported):
         from mipfs.lab.classes.shown import blocks
 
         return blocks(self)
+
+
+def _named(content: bytes | None, name: str) -> Mapping[str, Any] | None:
+    """What a document says of its archive: the one beside it is found by that, whenever a process was ended."""
+    return None if content is None else {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def classes_or_none(path: str | Path) -> OneVsRest | None:

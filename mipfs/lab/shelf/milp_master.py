@@ -15,7 +15,7 @@ that are found here, then proves the value by LPs and their multipliers.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 
+from mipfs.drivers.earlier import apart
 from mipfs.drivers.rounding import round_to
 from mipfs.kernels.bound import added, gains
 from mipfs.models.benders import add_cut, rmp
@@ -32,6 +33,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
 from mipfs.proof.saved import saved_cuts
+from mipfs.run.checkpoint import restoring
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Made, Run
 from mipfs.settings import RoundingSettings
@@ -91,6 +93,7 @@ class Milp:
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float, bool]:
         """The next σ, None where HiGHS has none; HiGHS's bound on RMP, and whether it was at its end."""
+        self.program.forget()  # from scratch: no start from the last solution, which is no part of a state
         found = highs.solve(self.program, deadline=run.deadline, stop=lambda: run.must_stop)
         sigma = None if found.values is None else found.values[self._sigma] > 0.5
         if sigma is None or found.status != "optimal":
@@ -109,15 +112,16 @@ def by_milp(
         The best that a single cut proves where S is a cardinality row.
     """
     problem = run.problem
-    sigma = first
-    milp = Milp(problem, max(1e-6, abs(run.objective)))
+    sigma, scale = first, max(1e-6, abs(run.objective))
+    if run.resume is not None:
+        sigma, scale = _taken_up(run.resume.arrays, supports)
+    milp = Milp(problem, scale)
     best = cast("tuple[float, Evidence] | None", None)
     for i in range(len(pool)):
         milp.add(pool.cut(i))
         best = _better(best, problem, pool, i)
-    if run.resume is not None:
-        sigma = run.resume.arrays["milp_next"]
-    while run.stop() is None:
+    is_over = run.resume is not None and bool(run.resume.arrays["milp_over"])
+    while not is_over and run.stop() is None:
         solved = supports.subproblem.solve(sigma.astype(float), supports.tol)  # Step 1
         supports.offer(sigma, solved)
         place = pool.add(solved.cut)
@@ -136,10 +140,14 @@ def by_milp(
         run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))
         run.count(cuts=len(pool), subproblems=supports.subproblem.count, milps=run.iteration)
         run.record()
-        yield partial(_saved, pool, sigma if following is None else following)
-        if following is None or bound >= supports.cutoff or supports.was_seen(following):
+        is_over = is_solved and following is None
+        if following is not None:
+            is_over = bound >= supports.cutoff or supports.was_seen(following)
+            sigma = following
+        run.oracle.rest()
+        yield partial(_saved, pool, supports, sigma, scale, is_over)
+        if following is None:
             break
-        sigma = following
     return best
 
 
@@ -154,6 +162,26 @@ def _better(
     return (lower, Evidence(np.array([place]), np.ones(1))) if best is None or lower > best[0] else best
 
 
-def _saved(pool: CutPool, following: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[Any]]:
-    """The cuts, and where the next one is wanted."""
-    return {**saved_cuts(pool), "milp_next": following}
+def _saved(
+    pool: CutPool, supports: Supports, following: npt.NDArray[np.bool_], scale: float, is_over: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """The cuts, what was evaluated, where the next cut is wanted, and whether the tree takes over."""
+    return {
+        **saved_cuts(pool),
+        **supports.arrays(),
+        **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()},
+        "milp_next": following,
+        "milp_scale": np.array(scale),
+        "milp_over": np.array(is_over),
+    }
+
+
+@restoring
+def _taken_up(kept: Mapping[str, npt.NDArray[Any]], supports: Supports) -> tuple[npt.NDArray[np.bool_], float]:
+    """Go on with what `_saved` kept: where the next cut is wanted, and the unit of the objective."""
+    supports.take_up(kept)
+    supports.subproblem.take_up(apart(kept, "sub_")[0])
+    sigma, scale = kept["milp_next"], float(kept["milp_scale"])
+    if sigma.shape != (supports.run.problem.atoms.count,) or sigma.dtype != np.bool_ or not 0.0 < scale < np.inf:
+        raise ValueError("the next cut is wanted at another number of atoms")
+    return sigma, scale

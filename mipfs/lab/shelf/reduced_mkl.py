@@ -8,7 +8,8 @@ here at a feasible point, and a dual vector that was rounded into the dual set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, Arrays, scattered
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
@@ -70,6 +71,22 @@ class Conic:
         self._last = Solution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
         return self._last
 
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the last mixture, its dual vector and the subproblem's warm start."""
+        begun, last = self._subproblem.kept(), self._last
+        return lambda: {
+            **begun(),
+            **({} if last is None else {**last.arrays("conic"), "conic_alpha": last.alpha}),
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Go on from what `kept` made."""
+        alpha = np.array(kept.get("conic_alpha", ()), dtype=float)
+        self._last = Solution.taken_up("conic", kept, pool, alpha, self.problem.data.n_features)
+        if self._last is not None and alpha.shape != self.problem.c_i.shape:
+            raise ValueError("a dual vector is of other samples")
+        self._subproblem.take_up(kept)
+
 
 class SimpleMkl:
     """The restricted problem by SimpleMKL, from the last mixture.
@@ -104,6 +121,18 @@ class SimpleMkl:
         )  # fmt: skip
         self._mu, self._upper = found.mu, min(self._upper, max(found.objective, 1e-300))
         return Solution(found.objective, feasible(problem, found.alpha), found.mu, found.columns, found.w, 0.0)
+
+    def kept(self) -> Callable[[], Arrays]:
+        """What makes arrays of the last mixture and the least value."""
+        mu, upper = self._mu, self._upper
+        return lambda: {"mkl_mu": mu, "mkl_upper": np.array(upper)}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+        """Go on from what `kept` made."""
+        mu, upper = np.array(kept["mkl_mu"], dtype=float), float(kept["mkl_upper"])
+        if mu.ndim != 1 or mu.size > len(pool) or not np.isfinite(mu).all() or not 0.0 < upper < np.inf:
+            raise ValueError("the mixture is of another pool")
+        self._mu, self._upper = mu, upper
 
 
 def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
