@@ -446,7 +446,7 @@ BOMBS: Mapping[str, Bomb] = {
     ),
     "csv: bzip2": Bomb("csv", solve("d.csv.bz2"), _data("d.csv.bz2", lambda: _bz2(b"a,label\n1,x\n2,y\n")), says=ALLOW),
     "csv: a long word": Bomb("csv", solve("d.csv"), _data("d.csv", wide_cell), 0),
-    "csv: a long label": Bomb("csv", solve("d.csv"), _data("d.csv", wide_label)),
+    "csv: a long label": Bomb("csv", solve("d.csv"), _data("d.csv", wide_label), 0),
     "csv: many columns": Bomb("csv", solve("d.csv"), _data("d.csv", many_columns), 0),
     "csv: an amount of blanks": Bomb(
         "csv", solve("d.csv"), _data("d.csv", blanks, b'[data]\ntypes = { a = "currency" }\n')

@@ -17,9 +17,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mipfs.plumbing.memory import peak
 from mipfs.run.warm_up import ANNOUNCED
 from tests import bombs, mutations
 from tests.fuzz import BOMB, MOST_HELD, MOST_MEMORY, PATIENCE, another, keep, written
@@ -165,7 +166,8 @@ def forked(args: Sequence[str], folder: Path) -> Outcome:
 
     sys.stdout.flush()
     sys.stderr.flush()
-    before = _held()
+    held = _held_of(folder)
+    held.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
         code = 70
@@ -177,18 +179,20 @@ def forked(args: Sequence[str], folder: Path) -> Outcome:
                 os.fdopen(number, "w", closefd=False, encoding="utf-8", errors="surrogateescape") for number in (1, 2)
             )
             _limit()
-            code = main(list(args))
+            with peak() as most:  # on top of what it shares with this process
+                code = main(list(args))
             sys.stdout.flush()
             sys.stderr.flush()
+            held.write_text(str(most.bytes))
         finally:
             os._exit(code)
-    return _awaited(child, folder, before)
+    outcome = _awaited(child, folder)
+    return replace(outcome, held=int(held.read_text()) if held.exists() else outcome.held)
 
 
 def executed(args: Sequence[str], folder: Path) -> Outcome:
     """A command as a user begins it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    before = _held()  # what the child shares with this process before it is another one counts too
     child = os.fork()
     if child == 0:
         try:
@@ -200,7 +204,12 @@ def executed(args: Sequence[str], folder: Path) -> Outcome:
             os.execve(sys.executable, [sys.executable, "-m", "mipfs", *args], environment)
         finally:
             os._exit(70)
-    return _awaited(child, folder, before)
+    return _awaited(child, folder)
+
+
+def _held_of(folder: Path) -> Path:
+    """Where a forked command writes how many bytes it held."""
+    return Path(f"{folder}.held")
 
 
 def _to_files(folder: Path) -> None:
@@ -215,15 +224,21 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _held() -> int:
-    """Bytes of memory that this process holds."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def _highest(child: int) -> int:
+    """The most bytes that a process has held since it became the program that it is, 0 where it has ended."""
+    try:
+        found = re.search(r"^VmHWM:\s*(\d+) kB", Path(f"/proc/{child}/status").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return 0 if found is None else 1024 * int(found[1])
 
 
-def _awaited(child: int, folder: Path, before: int) -> Outcome:
-    """What a child did, which began with `before` bytes; it is killed with all that it began where it does not end."""
+def _awaited(child: int, folder: Path) -> Outcome:
+    """What a child did; it is killed with all that it began where it does not end."""
     ends = time.monotonic() + WALL
+    held = 0
     while True:
+        held = _highest(child) or held  # what it held before it was this program does not count
         done, status, used = os.wait4(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
@@ -235,7 +250,7 @@ def _awaited(child: int, folder: Path, before: int) -> Outcome:
             break
         time.sleep(0.005)
     said = [Path(f"{folder}.{name}").read_bytes().decode("utf-8", "replace") for name in ("out", "err")]
-    return Outcome(code, *said, used.ru_utime + used.ru_stime, max(0, 1024 * used.ru_maxrss - before))
+    return Outcome(code, *said, used.ru_utime + used.ru_stime, held)
 
 
 def wrong(args: Args, outcome: Outcome, folder: Path) -> str:
