@@ -378,6 +378,8 @@ def forged(seed: int, wanted: int, counts: Counter[str]) -> list[str]:
         malformed = "malformed" in why or "Error" in why
         counts["refused by both"] += not first and not other
         counts["malformed"] += malformed
+        if counts["forged"] % 25 == 0:
+            print(f"{counts['forged']} forged, {counts['refused by both']} refused by both", flush=True)
         if first or other:
             wrong.append(f"{system}: accepted by {'both' if first and other else 'one'}: {why}")
     return wrong
@@ -395,6 +397,8 @@ def main(argv: list[str] | None = None) -> int:
         counts["infeasible"] += not allowed
         found = judged(system, allowed, ("branch", "gbd", "branch", "kelley")[k % 4] if k % 8 else "branch", counts)
         wrong += [f"{system}: {found}"] if found else []
+        if k % 25 == 24:
+            print(f"{k + 1} systems, {len(wrong)} wrong", flush=True)
     wrong += forged(asked.seed, asked.forged, counts) if asked.forged else []
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
     print(*wrong, f"{len(wrong)} wrong", sep="\n")

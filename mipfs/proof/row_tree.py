@@ -116,7 +116,8 @@ def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low
     if ray is not None or part.exceeds(low):
         proof.refute(node, ray)
         return True
-    combination = selection.whole_numbers.refutation(*part.box(low, high))
+    is_tried = node == proof.root or selection.whole_numbers.is_likely_to or bool(np.all(low == high))
+    combination = selection.whole_numbers.refutation(*part.box(low, high)) if is_tried else None
     if combination is not None:
         proof.rule_out(node, combination)
     return combination is not None

@@ -259,17 +259,15 @@ class WholeNumbers:
                 u = {r: value / max(g, 1) for r, value in row.u.items()}
                 shown = points.completed(u, [one / max(g, 1) for one in known], is_zero=not g)
                 least, most = ends_of(shown)
+                if least > most or (g and math.ceil(least) > math.floor(most)):
+                    return shown
                 if not g:
-                    if least > 0 or most < 0:
+                    if least > 0 or most < 0:  # times a number that brings it around 1/2
                         return {r: value / (least + most) for r, value in shown.items()}
                     continue
-                if math.ceil(least) > math.floor(most):
-                    return shown
-                ends, offset = (
-                    ends_of(row.u),
-                    sum((v * k for v, k in zip(points.values, known, strict=True)), Fraction(0)),
-                )
-                first, last = math.ceil((ends[0] - offset) / g), math.floor((ends[1] - offset) / g)
+                least, most = ends_of(row.u)
+                offset = sum((v * k for v, k in zip(points.values, known, strict=True)), Fraction(0))
+                first, last = math.ceil((least - offset) / g), math.floor((most - offset) / g)
                 if first > last:
                     return None
                 if first == last:
