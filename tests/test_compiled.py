@@ -21,7 +21,6 @@ RUN = """
 import os, sys
 import numpy as np
 from numba import njit
-from numba.core import caching
 from scipy import sparse
 import mipfs, mipfs.drivers
 from mipfs import Instance, Problem
@@ -39,11 +38,12 @@ for case in cases:
         print(case, "failed", flush=True)
 else:
     sys.exit()
-clock, late, load = [], [], caching.Cache.load_overload
+from mipfs.compiled.cache import KernelCache
+clock, late, load = [], [], KernelCache.load_overload
 
 def loading(self, *given):
-    # The first call with new types: compiled where this cache does not hold it.
-    late.extend((str(self._py_func), str(given[0])) for _ in clock)
+    # The first call with new types: compiled where it is not kept.
+    late.extend((str(self._function), str(given[0])) for _ in clock)
     return load(self, *given)
 
 class Run(mipfs.drivers.session.Run):
@@ -51,7 +51,7 @@ class Run(mipfs.drivers.session.Run):
         super().__init__(*given, **more)
         clock.append(driver)
 
-caching.Cache.load_overload = loading
+KernelCache.load_overload = loading
 mipfs.drivers.session.Run = Run
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 40)) * (rng.random((60, 40)) < (0.1 if storage == "sparse" else 1.0))

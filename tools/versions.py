@@ -51,8 +51,12 @@ TESTS = [
     "tests/report/test_plots.py",
     "tests/kept_results",
     "tests/test_pickle.py",
+    "tests/test_cache.py",
+    "tests/test_kept.py",
+    "tests/test_lent.py",
+    "tests/test_pointers.py",
 ]
-"""What meets every dependency at its edge: each solver, both modelling languages, readers, plots, scikit-learn."""
+"""What meets every dependency at its edge: solvers, both modelling languages, readers, plots, scikit-learn, numba."""
 BARE_PROGRAMS = ("sh", "uname", "env")
 """What a machine without a compiler still has."""
 
