@@ -1,11 +1,13 @@
-"""Kills commands with SIGKILL at random moments, goes on with them, and compares with what nobody killed.
+"""Kills or interrupts commands at random moments, goes on with them, and compares with one that nobody killed.
 
     python -m tests.killed --runs 200 --seed 1
 
 Every run is a process of its own, forked from one that has loaded the package: the moment of the kill falls into
-the work. A run is killed once to three times, and every time what is there under a final name must be whole: the file
-that stood there before, or a new one. In the end the command is let finish. A driver must then have the status of the
-run that nobody killed, and `branch` its objective, its bound (1e-9) and its support; others a value within both gaps.
+the work. A run is killed once to three times, by SIGKILL or, where the case says so, SIGINT, and every time what
+is there under a final name must be whole: the file that stood there before, or a new one. In the end the command is let
+finish. `kelley`, `two_layer`, `gbd`, paths, benchmarks, stability must then have written what the run has that nobody
+killed, byte by byte but for seconds, certificates too; `branch` its objective, bound (1e-9) and support, and a driver that
+a signal cut off in the middle of a step (of `gbd`) a value within both gaps.
 """
 
 from __future__ import annotations
@@ -23,15 +25,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 PATIENCE = 120.0
 """Seconds after which a run counts as hanging."""
 GAP = 1e-4
+INTERRUPTED = 0, 3, 4, 130, -signal.SIGINT
+"""Exit codes of what a signal asked to end: with an answer, without one, or before there was any."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Case:
     check : callable, says of two folders what differs, the first of a run that nobody killed
     final : names of files that must be whole at any moment
     ends_with : str, what comes to its place as the last act, whole; a run that is killed after it is done
+    by : signals, of which one is drawn for every kill
     """
 
     name: str
@@ -55,6 +61,7 @@ class Case:
     check: Callable[[Path, Path], str]
     final: tuple[str, ...] = ()
     ends_with: str = ""
+    by: tuple[signal.Signals, ...] = (signal.SIGKILL,)
 
 
 def same_tree(whole: Path, again: Path) -> str:
@@ -67,6 +74,40 @@ def same_tree(whole: Path, again: Path) -> str:
         if abs(one[name] - other[name]) > 1e-9 * abs(one[name]):
             return f"{name} {other[name]!r}, not {one[name]!r}"
     return ""
+
+
+def same_bytes(whole: Path, again: Path) -> str:
+    """All that was written, byte by byte: a JSON but for its seconds, certificates and tables whole."""
+    one, other = ({path.name: path.read_bytes() for path in folder.glob("r.*")} for folder in (whole, again))
+    if one.keys() != other.keys():
+        return f"wrote {sorted(other)}, not {sorted(one)}"
+    for name in sorted(one, key=lambda name: not name.endswith(".json")):
+        if name.endswith(".json"):
+            found = next(_differences(timeless(json.loads(one[name])), timeless(json.loads(other[name])), name), "")
+            if found:
+                return found
+        elif one[name] != other[name]:
+            return f"{name} has other bytes"
+    return ""
+
+
+def timeless(value: Any) -> Any:
+    """What a JSON holds, without what was measured by a clock."""
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items() if not (key.endswith(("seconds", "_ms")))}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def _differences(one: Any, other: Any, where: str) -> Iterator[str]:
+    """Where two values of JSON are not the same text."""
+    if isinstance(one, dict) and isinstance(other, dict) and [*one] == [*other]:
+        for key, value in one.items():
+            yield from _differences(value, other[key], f"{where}/{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for k, value in enumerate(one):
+            yield from _differences(value, other[k], f"{where}/{k}")
+    elif json.dumps(one) != json.dumps(other):
+        yield f"{where} is {json.dumps(other)[:200]}, not {json.dumps(one)[:200]}"
 
 
 def same_value(whole: Path, again: Path) -> str:
@@ -92,27 +133,6 @@ def _top(result: dict[str, object]) -> float:
     if result["status"] == "RELAXED" and isinstance(relaxed, dict):
         return float(relaxed["upper"])
     return float(result["objective"])  # type: ignore[arg-type]
-
-
-def same_path(whole: Path, again: Path) -> str:
-    """Every point of a path, and what was chosen."""
-    one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
-    if len(one["points"]) != len(other["points"]):
-        return f"{len(other['points'])} points, not {len(one['points'])}"
-    if one["chosen"] != other["chosen"]:
-        return f"chose {other['chosen']}, not {one['chosen']}"
-    pairs = zip(one["points"], other["points"], strict=True)
-    return next((said for said in (_within(a, b) for a, b in pairs) if said), "")
-
-
-def same_bench(whole: Path, again: Path) -> str:
-    """All records of a benchmark, their seconds aside."""
-    names = ("method", "M", "fold", "status", "value", "C", "selected")
-    found = []
-    for folder in (whole, again):
-        records = json.loads((folder / "r.json").read_text())["records"]
-        found.append(sorted(json.dumps([record[name] for name in names]) for record in records))
-    return "" if found[0] == found[1] else "other records"
 
 
 def same_store(whole: Path, again: Path) -> str:
@@ -150,38 +170,63 @@ SOLVE = ("--scale", "standard", "--quiet", "--json", "r.json", "--checkpoint", "
 RESUME = ("resume", "s.npz", "--quiet")
 TREE = ("solve", "fsp-m", "hard.svm", "-p", "M=8", "-p", "C=1")
 EASY = ("solve", "fsp-m", "data.svm", "-p")
+BENDERS = (*EASY, "M=3", *TREE[5:], "--driver", "gbd", *SOLVE)
+HINGE = ("solve", "fsp-m", "wide.svm", "-p", "M=10", "-p", "C=0.1", "--driver", "kelley", *SOLVE)
+MIXTURE = (*EASY, "M=3", *TREE[5:], "--driver", "kelley", "-o", "restricted=cutting", *SOLVE)
+STABILITY = (
+    "stability",
+    "fsp-m",
+    "data.svm",
+    "-p",
+    "M=3",
+    "-p",
+    "C=0.1",
+    "--draws",
+    "20",
+    "--quiet",
+    "--json",
+    "r.json",
+)
+BOTH = signal.SIGKILL, signal.SIGINT
 FINAL = ("r.json", "s.npz")
 BENCH = ("bench", "data.svm", "--methods", "information-gain,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01")
 CASES = (
     Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
-    Case("gbd", (*EASY, "M=3", *TREE[5:], "--driver", "gbd", *SOLVE), RESUME, "s.npz", same_value, FINAL),
-    Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_value, FINAL),
+    Case("gbd", BENDERS, RESUME, "s.npz", same_bytes, FINAL),
+    Case("gbd, Ctrl-C", BENDERS, RESUME, "s.npz", same_value, FINAL, by=(signal.SIGINT,)),
+    Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
+    Case("kelley, hinge", HINGE, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
+    Case("kelley, mixture", MIXTURE, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
     Case(
         "two_layer",
         ("solve", "structural", "wide.svm", "-p", "M=10", "-p", "measure=f1", *SOLVE),
         RESUME,
         "s.npz",
-        same_value,
+        same_bytes,
         FINAL,
+        by=BOTH,
     ),
     Case(
         "path",
         ("path", "data.svm", "--M", "1:4", "-p", "C=0.3", "--folds", "2", *SOLVE[:-2]),
         ("resume", "s.npz", "--quiet"),
         "s.npz",
-        same_path,
+        same_bytes,
         FINAL,
+        by=BOTH,
     ),
     Case(
         "bench",
         (*BENCH, "--quiet", "-o", "r.json"),
         (*BENCH, "--quiet", "-o", "r.json", "--resume"),
         "r.json",
-        same_bench,
+        same_bytes,
         ("r.json",),
+        by=BOTH,
     ),
+    Case("stability", STABILITY, (), "", same_bytes, ("r.json",), by=BOTH),
     Case(
         "convert",
         ("convert", "long.svm", "store", "--block-size", "1", "--memory", "16", "--quiet"),
@@ -228,11 +273,15 @@ def data_in(folder: Path) -> None:
 
 
 def called(
-    arguments: Sequence[str], folder: Path, kill_after: float | None = None, most_bytes: int | None = None
+    arguments: Sequence[str],
+    folder: Path,
+    kill_after: float | None = None,
+    most_bytes: int | None = None,
+    by: signal.Signals = signal.SIGKILL,
 ) -> tuple[int | None, str, float]:
     """A command in a forked process: its exit code, None where it was killed; what it said, its seconds.
 
-    No file may grow beyond `most_bytes`.
+    No file may grow beyond `most_bytes`. What a signal `by` asks to end is waited for, and its end must be a known one.
     """
     from mipfs.cli import main
 
@@ -255,12 +304,14 @@ def called(
             sys.stderr.flush()
         finally:
             os._exit(code)
-    end = begin + (PATIENCE if kill_after is None else kill_after)
-    status = None
-    while status is None and time.monotonic() < end:
-        done, found = os.waitpid(child, os.WNOHANG)
-        status = found if done else None
-        time.sleep(0.002)
+    status = _ended(child, PATIENCE if kill_after is None else kill_after)
+    if status is None and kill_after is not None and by is not signal.SIGKILL:
+        os.kill(child, by)
+        status = _ended(child, PATIENCE)
+        if status is not None:
+            code = os.waitstatus_to_exitcode(status)
+            return (None if code in INTERRUPTED else code), said.read_text(errors="replace"), time.monotonic() - begin
+        kill_after = None
     if status is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # SCIP's and Clarabel's processes too
@@ -269,6 +320,30 @@ def called(
             return -1, f"no end after {PATIENCE:g} s", time.monotonic() - begin
         return None, "", time.monotonic() - begin
     return os.waitstatus_to_exitcode(status), said.read_text(errors="replace"), time.monotonic() - begin
+
+
+def warmed(arguments: Sequence[str], folder: Path) -> None:
+    """Run a command here: whoever is forked from this process has its machine code then, and is killed in its work."""
+    from mipfs.cli import main
+
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
+            main(list(arguments))
+    finally:
+        os.chdir(before)
+
+
+def _ended(child: int, seconds: float) -> int | None:
+    """How a process ended within some seconds; None where it did not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.002)
+    return None
 
 
 def torn(case: Case, folder: Path) -> str:
@@ -307,7 +382,8 @@ def run(case: Case, whole: Path, seconds: float, seed: int, tally: Counter[str])
             for source in whole.glob("r*"):
                 shutil.copy(source, folder / source.name)
         for _ in range(r.randint(1, 3)):
-            code, said, _ = called(_next(case, folder), folder, r.uniform(0.0, 1.05) * seconds)
+            by = r.choice(case.by)
+            code, said, _ = called(_next(case, folder), folder, r.uniform(0.0, 1.05) * seconds, by=by)
             tally["killed" if code is None else "ended before"] += 1
             if code is not None:
                 wrong = f"exit code {code}: {said[-300:]}" if code else ""
@@ -351,13 +427,12 @@ def campaign(
             whole.mkdir()
             for source in folder.glob("*.svm"):
                 os.link(source, whole / source.name)
-            for warm in (True, False):  # the machine code is made by the first
-                if warm:
-                    shutil.copytree(whole, place := folder / "warm")
-                code, said, taken[case.name] = called(case.begin, place if warm else whole)
-                if code != 0:
-                    raise SystemExit(f"{case.name}: exit code {code}: {said[-2000:]}")
-                shutil.rmtree(folder / "warm", ignore_errors=True)
+            shutil.copytree(whole, folder / "warm")
+            warmed(case.begin, folder / "warm")
+            shutil.rmtree(folder / "warm")
+            code, said, taken[case.name] = called(case.begin, whole)
+            if code != 0:
+                raise SystemExit(f"{case.name}: exit code {code}: {said[-2000:]}")
             tallies[case.name]["milliseconds"] = round(1000 * taken[case.name])
             say(f"{case.name}: {taken[case.name]:.2f} s when nobody kills it")
         for number in range(runs):
