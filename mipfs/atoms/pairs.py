@@ -15,8 +15,8 @@ from mipfs.atoms.monomials import POWERS, TIMES, MonomialNames, Monomials
 from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.triple_search import TripleSearch
 from mipfs.data.instance import Instance
-from mipfs.data.unit import EDGE, column_of_largest
 from mipfs.data.names import Numbered
+from mipfs.data.unit import EDGE, column_of_largest
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import declared

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.errors import NumericalError
 from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
-from mipfs.errors import NumericalError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.dyadic import BITS, reduced
 
