@@ -52,7 +52,7 @@ SMALLEST_REPORTED = 2.0**-1022
 
 
 def reported(value: float, margin: str, exponent: int = 0) -> float:
-    """A value of the unit margin as it is reported: −1/(4v) for the ρ-form, of data in the unit 2^exponent 4^−exponent v.
+    """A value of the unit margin as it is reported: −1/(4v) for the ρ-form; of data in the unit 2^e 4^−e v.
 
     No ρ-form is one of data in another unit than the user's.
     """
@@ -203,8 +203,8 @@ class Problem(Weighted):
         if self.exponent:
             name = self.data.feature_names[column_of_largest(self.data.X)]
             raise UsageError(
-                f"{what} cannot be had of columns of {self.data.largest:g}, as {name!r} is, whose squares leave floating "
-                "point; scale the data ('standard' or 'unit'), or divide all columns by one number"
+                f"{what} cannot be had of columns of {self.data.largest:g}, as {name!r} is, whose squares leave "
+                "floating point; scale the data ('standard' or 'unit'), or divide all columns by one number"
             )
 
     @cached_property

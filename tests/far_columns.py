@@ -6,9 +6,11 @@ solver and both checkers say of the one is what they say of the other.
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ def times(value: Any, power: int) -> Any:
         return {name: times(one, power) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [times(one, power) for one in value]
-    return value if value is None or isinstance(value, (str, bool)) else float(np.ldexp(value, power))
+    return value if value is None or isinstance(value, (str, bool)) else float(np.ldexp(float(value), power))
 
 
 def moved(problem: Problem, j: int) -> Problem:
@@ -66,7 +68,7 @@ def stated(result: Result, j: int) -> dict[str, Any]:
     if arrays:
         arrays["dual_q"] = arrays["dual_q"] - 2 * j
         arrays["multipliers"] = np.array(
-            [[float(eval_fraction(one)) for one in row] for row in arrays["multipliers"].tolist()], dtype=float
+            [[float(exact(one)) for one in row] for row in arrays["multipliers"].tolist()], dtype=float
         )
         arrays["multipliers"] = np.ldexp(arrays["multipliers"], 2 * j)
         arrays |= {"dual_top": np.ldexp(arrays["dual_top"], 2 * j)} if "dual_top" in arrays else {}
@@ -91,10 +93,8 @@ def stated(result: Result, j: int) -> dict[str, Any]:
     }
 
 
-def eval_fraction(one: Any) -> Any:
+def exact(one: Any) -> Any:
     """A multiplier, which may be text."""
-    from fractions import Fraction
-
     return Fraction(one.decode()) if isinstance(one, bytes) else one
 
 
@@ -139,8 +139,6 @@ def differs(seed: int, j: int, problem: Problem) -> str:
         found, known = two_checkers.written(result), two_checkers.data_of(data)
         if found is None:
             continue
-        import json
-
         says = two_checkers.verdicts(json.loads(found[0]), found[1], data, known)
         if says[0] != "accepted" or says[1] not in ("accepted", "declined"):
             return f"{'near' if result is first else 'far'}: {says}"

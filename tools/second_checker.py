@@ -966,7 +966,7 @@ FIELDS = NEEDED | names_in(
 PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
-"""C times a weight, and numbers of rows, are from its reciprocal to this; C times a weight to its cube of far columns."""
+"""C times a weight, and numbers of rows, are from its reciprocal to this; of far columns the former to its cube."""
 OF_MEASURES = {"measure", "beta", "k", "constant"}
 CARRIED_ELSEWHERE = {"regulariser"}
 """Parameters of problems that this checker declines."""

@@ -252,9 +252,7 @@ def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArr
 
 def same_data(one: Instance, other: Instance) -> bool:
     """Whether two instances hold the same values, labels and weights, on the same scale."""
-    return one is other or (
-        (one.sha256, one.scaling, one.exponent) == (other.sha256, other.scaling, other.exponent)
-    )
+    return one is other or ((one.sha256, one.scaling, one.exponent) == (other.sha256, other.scaling, other.exponent))
 
 
 def check_features(old: Instance, new: Instance) -> None:

@@ -1,7 +1,7 @@
-"""A result about columns whose squares leave floating point, in another unit: (P) there is the same but for powers of two.
+"""A result about columns whose squares leave floating point, in another unit: (P) is the same but for powers of two.
 
 With columns X·2^−e, C, penalties and all values are 4^e times what is stated, dual vectors and multipliers too, and
-weights 2^e times. Each of these is exact, or the result is refused: what is proven in that unit is proven in the user's.
+weights 2^e times. Each of these is exact, or the result is refused: what is proven there is proven in the user's unit.
 """
 
 from __future__ import annotations

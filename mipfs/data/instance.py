@@ -372,9 +372,9 @@ class Instance:
         most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
         beyond = matrix.too_large(values, most) if training else None
         if beyond is not None:
+            limit = 2.0**unit.EDGE if most is None else matrix.LARGEST
             raise DataError(
-                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST if most else 2.0**unit.EDGE:g}, too large "
-                "to be squared and summed",
+                f"feature {names[beyond]!r} has values beyond {limit:g}, too large to be squared and summed",
                 "divide the column, or scale it: 'standard' or 'unit'",
                 path=path,
             )
@@ -440,9 +440,9 @@ class Instance:
         """
         lost = unit.inexact(self.X, -exponent)
         if lost is not None:
-            far = self.feature_names[unit.column_of_largest(self.X)]
+            small, far = (self.feature_names[j] for j in (lost, unit.column_of_largest(self.X)))
             raise DataError(
-                f"feature {self.feature_names[lost]!r} has values too small beside those of {far!r}, of {self.largest:g}",
+                f"feature {small!r} has values too small beside those of {far!r}, of {self.largest:g}",
                 "leave one of them out, or scale the data: 'standard' or 'unit'",
                 path=self.source or None,
             )

@@ -305,9 +305,7 @@ def too_large(X: Any, most: float | None = None) -> int | None:
         first = np.flatnonzero(np.abs(X.data) > LARGEST)[0]
         return int(np.searchsorted(X.indptr, first, "right")) - 1
     return next(
-        int(part.start + far.argmax())
-        for part in _blocks(X)
-        if (far := np.abs(X[:, part]).max(axis=0) > LARGEST).any()
+        int(part.start + far.argmax()) for part in _blocks(X) if (far := np.abs(X[:, part]).max(axis=0) > LARGEST).any()
     )
 
 

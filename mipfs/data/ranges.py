@@ -70,9 +70,9 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
         name = data.feature_names[unit.column_of_largest(data.X)]
         most = unit.rounded(Fraction(LARGEST_C) * 4**unit.EDGE / Fraction(largest) ** 2)
         raise UsageError(
-            f"feature {name!r} has values up to {largest:g}, whose squares leave floating point, and C = {float(C):g} with "
-            f"them: what counts is C times the square, so that ΣC_i may be {most} at most, and {LARGEST_SUM:g}; scale the "
-            "data ('standard' or 'unit'), or divide all columns by one number"
+            f"feature {name!r} has values up to {largest:g}, whose squares leave floating point, and C = {float(C):g} "
+            f"with them: what counts is C times the square, so that ΣC_i may be {most} at most, and {LARGEST_SUM:g}; "
+            "scale the data ('standard' or 'unit'), or divide all columns by one number"
         )
     return found[0]
 

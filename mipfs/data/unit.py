@@ -1,4 +1,4 @@
-"""The unit of columns whose squares leave floating point: one power of two for all of them, and C and penalties with it.
+"""The unit of columns whose squares leave floating point: a power of two for all of them, C and penalties with it.
 
 For every e, (P) of the columns X·2^−e with the weights 4^e·C and the penalties 4^e·c has at (σ, 2^e·w, b) exactly 4^e
 times the value that (P) of X, C and c has at (σ, w, b), and the dual vectors are 4^e times those. One factor for all
@@ -94,7 +94,6 @@ def column_of_largest(X: Any) -> int:
     if not sparse.issparse(X):
         return int(np.abs(X).max(axis=0).argmax())
     return int(np.searchsorted(X.indptr, int(np.abs(X.data).argmax()), "right")) - 1
-
 
 
 def in_unit(arrays: Mapping[str, npt.NDArray[Any]], exponent: int) -> dict[str, npt.NDArray[Any]]:

@@ -35,6 +35,6 @@ def check_asked(problem: Any) -> None:
     low, high = (times(end, problem.exponent) for end in CONSTANTS)
     if problem.bias and not low <= problem.intercept_scaling <= high:
         raise UsageError(
-            f"intercept_scaling = {problem.intercept_scaling:g} must be a number from {low:g} to {high:g}, beside columns "
-            f"of {problem.data.largest:g}; without an intercept (bias=False) there is none"
+            f"intercept_scaling = {problem.intercept_scaling:g} must be a number from {low:g} to {high:g}, beside "
+            f"columns of {problem.data.largest:g}; without an intercept (bias=False) there is none"
         )

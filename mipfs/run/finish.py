@@ -137,9 +137,7 @@ def claim_of(run: Run) -> Claim | None:
     if run.bound_source == "dual":
         run.bound = bound
     claimed = run.claimed(bound)
-    return Claim(
-        proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent
-    )
+    return Claim(proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent)
 
 
 def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:

@@ -95,8 +95,8 @@ def get_baseline(name: str) -> Baseline:
         if not is_ordinary(data.largest):
             far = data.feature_names[column_of_largest(data.X)]
             raise UsageError(
-                f"the baseline {name} takes no columns of {data.largest:g}, as {far!r} is; scale the data ('standard' or "
-                "'unit')"
+                f"the baseline {name} takes no columns of {data.largest:g}, as {far!r} is; "
+                "scale the data ('standard' or 'unit')"
             )
         return fit(M=M, **given)
 

@@ -227,7 +227,7 @@ def _by_slacks(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
         sparse.csc_matrix(sparse.diags_array(diagonal)), costs, rows, right, _cones(equal, rows.shape[0])
     )
     if answer is None:
-        raise NumericalError("the relaxation of a node could not be solved; solve with a smaller C, or with --scale standard")
+        raise NumericalError("the relaxation of a node could not be solved; take a smaller C, or --scale standard")
     x, z = answer
     return x[:k], float(x[k + 1]) if ground.bias else 0.0, z[m : m + n]
 
