@@ -101,7 +101,7 @@ def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
     reduced = rows.matrix.T @ pi
     if not len(rows.extra):
         return reduced, cost, []
-    nu, extra_cost = _two_sided(rows.extra.lb, rows.extra.ub)
+    nu, extra_cost = _two_sided(*rows.extra.box)
     return reduced[:p], cost + extra_cost, [reduced[p:] + nu == 0]
 
 

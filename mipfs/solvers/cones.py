@@ -255,7 +255,7 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
 
 def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: float) -> tuple[str, float, float]:
-    """What a program is, as `Canonical.solve` says, and what its value and an offset lie between, by the closest try."""
+    """What a program is, as `Canonical.solve` says, and what its value and an offset lie between: the closest try."""
     P, q, A, b, cones = request
     if not q.size:
         return "solved", offset, offset

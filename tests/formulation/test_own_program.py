@@ -17,6 +17,7 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import RelaxationWarning, UsageError
 from mipfs.formulation import Formulation
+from mipfs.formulation.own_program import evaluated
 from mipfs.problem import Problem
 
 cp: Any = cvxpy
@@ -174,6 +175,45 @@ def test_it_is_found_without_named_weights_too(kind: str, named: tuple[str, ...]
         WRONG[kind][0](parts)
         with pytest.raises(UsageError, match="is not the problem that it states"):
             mipfs.solve(stated(parts, Problem(data(), M=M, C=C), named), "branch")
+
+
+UNITS = 10.0 ** np.array([-3.0, 0.0, 1.5, 3.0])
+"""Of the columns, as those of raw measurements are."""
+
+
+def unscaled(loss: str, strength: float, factor: float, named: tuple[str, ...]) -> Formulation:
+    """(P) by hand, times a factor, on columns of unlike units with means."""
+    rng = np.random.default_rng(5)
+    X = (rng.normal(size=(60, P)) + 3.0) * UNITS
+    y = np.where((X / UNITS) @ np.array([1.0, -0.5, 0.7, 0.0]) + rng.normal(size=60) > 3.6, 1.0, -1.0)
+    raw = Instance.from_arrays(X, y)
+    w, b, t = cp.Variable(P, name="w"), cp.Variable(name="b"), cp.Variable(P, name="t")
+    sigma = cp.Variable(P, boolean=True, name="sigma")
+    margins, rows = cp.multiply(y, X @ w + b), [cp.sum(sigma) <= M]
+    rows += [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(P)]
+    if loss == "logistic":
+        value = cp.sum(cp.logistic(-margins))
+    else:
+        xi = cp.Variable(60, nonneg=True)
+        rows.append(margins + xi >= 1)
+        value = cp.sum(xi) if loss == "hinge" else 0.5 * cp.sum_squares(xi)
+    program = cp.Problem(cp.Minimize(factor * (0.5 * cp.sum(t) + strength * value)), rows)
+    every = {"w": w, "b": b}
+    return Formulation(Problem(raw, M=M, C=strength, loss=loss), program, sigma, {name: every[name] for name in named})
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("named", [("w", "b"), ()])
+@pytest.mark.parametrize("strength", [1e-4, 1e-2, 1.0, 100.0, 1e4, 1e6])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_unscaled_data_are_no_reason_to_refuse(loss: str, strength: float, named: tuple[str, ...]) -> None:
+    for factor, words in ((1.0, ""), (1 + 1e-5, "is more at"), (1 - 1e-5, "is less at")):
+        made = unscaled(loss, strength, factor, named)
+        if words:
+            with pytest.raises(UsageError, match=words):
+                evaluated(made, made.problem)
+        else:
+            assert evaluated(made, made.problem) is not None
 
 
 def test_bounds_that_big_m_implies_may_cut_off_what_is_worse() -> None:

@@ -188,7 +188,12 @@ def cheapest(problem: Problem, cost: Array) -> float:
     matrix, limit = np.vstack(blocks), np.concatenate(limits)
     keep = np.isfinite(limit)
     lower, upper = problem.selection.sigma_bounds()
-    bounds = [*zip(lower, upper, strict=True), *zip(rows.extra.lb, rows.extra.ub, strict=True)]
+    extra = rows.extra  # the ends of whole variables are whole
+    low, high = (
+        np.where(extra.integer, np.ceil(extra.lb), extra.lb),
+        np.where(extra.integer, np.floor(extra.ub), extra.ub),
+    )
+    bounds = [*zip(lower, upper, strict=True), *zip(low, high, strict=True)]
     answer = linprog(np.append(cost, np.zeros(e)), A_ub=matrix[keep], b_ub=limit[keep], bounds=bounds)
     assert answer.status == 0
     return float(answer.fun)
