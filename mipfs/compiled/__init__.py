@@ -9,7 +9,7 @@ where code lies, and under which key; `mipfs.compiled.cache` hands it to numba.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from numba import config, njit
 
@@ -26,9 +26,11 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        if config.DISABLE_JIT:
+        if cast(Any, config).DISABLE_JIT:
             return function
-        kernel = njit(no_cfunc_wrapper=True, **options)(function)  # nobody hands a kernel over as a C function
+        kernel = cast(Any, njit)(no_cfunc_wrapper=True, **options)(
+            function
+        )  # nobody hands a kernel over as a C function
         keep(kernel)
         return kernel
 
