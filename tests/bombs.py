@@ -471,7 +471,7 @@ BOMBS: Mapping[str, Bomb] = {
     "npz: labels that are not there": Bomb(
         "npz", solve("d.npz"), lambda: {"d.npz": npz_bytes(X=np.eye(4)), "y.npy": header("(1000000000000,)", "<f8")}
     ),
-    "parquet: a long word": Bomb("parquet", solve("d.parquet"), _data("d.parquet", long_word_parquet), 0, says=ALLOW),
+    "parquet: a long word": Bomb("parquet", solve("d.parquet"), _data("d.parquet", long_word_parquet), says=ALLOW),
     "parquet: many rows": Bomb("parquet", solve("d.parquet"), _data("d.parquet", many_rows_parquet), says=ALLOW),
     "parquet: large pages": Bomb("parquet", solve("d.parquet"), _data("d.parquet", large_page_parquet), says=ALLOW),
     "parquet: large pages, and a footer that lies": Bomb(

@@ -75,8 +75,10 @@ def sidecar(table: Path) -> dict[str, bytes]:
 
 
 def packed(members: dict[str, bytes]) -> bytes:
+    """An archive of arrays, or of certificates, which stand in it as they are."""
+    how = zipfile.ZIP_STORED if any(name.endswith(".npz") for name in members) else zipfile.ZIP_DEFLATED
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", how) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return stream.getvalue()
