@@ -116,7 +116,7 @@ def test_huge_columns_have_a_proof_or_are_refused(seed: int, driver: str, loss: 
     with two_checkers.remembered():
         data = Instance.from_arrays(rng.normal(size=(5, 2)) * 10.0 ** rng.uniform(45, 99), np.array([-1, 1, -1, 1, -1]))
     C = 10.0 ** rng.uniform(-12, 12)
-    if C * 4.0 > 1e20 * 2.0**500 / data.largest / data.largest and data.largest > 2.0**250:
+    if 1e20 * 2.0**500 / data.largest / data.largest < C * 4.0 and data.largest > 2.0**250:
         with pytest.raises(UsageError, match="feature 'x"):
             Problem(data, loss=loss, M=1, C=C, bias=False)
         return
