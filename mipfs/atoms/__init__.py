@@ -238,7 +238,7 @@ class Atoms(ABC):
 
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:
     """The stamp of atoms: the data with its scaling, and what says which columns and scales they are."""
-    stated = [data.sha256, data.scaling, kind, None if isinstance(names, Unstored) else list(names)]
+    stated: list[Any] = [data.sha256, data.scaling, kind, None if isinstance(names, Unstored) else list(names)]
     stated += [data.exponent] if data.exponent else []
     parts = [json.dumps(stated, ensure_ascii=False).encode(), *(np.ascontiguousarray(a).tobytes() for a in arrays)]
     return digest(parts)

@@ -418,7 +418,7 @@ class Instance:
         return matrix.largest(self.X) if self.block().is_stored else 0.0
 
     def in_unit(self, exponent: int) -> Instance:
-        """The same data with columns in the unit 2^exponent, and penalties as these go with it (`mipfs.data.unit`).
+        """Data whose columns are in the unit 2^exponent, with its penalties in theirs (`mipfs.data.unit`).
 
         A weight on the user's scale is still one on this data's over `scale`, and bounds on it are on the user's.
 
