@@ -88,7 +88,7 @@ def _entries(given: Any, powers: Mapping[str, int]) -> Any:
 def _document(document: Document, e: int) -> Document:
     """The document with its numbers in the unit 2^e."""
     values = dict.fromkeys(VALUES, 2 * e)
-    found = _entries(document, values)
+    found: dict[str, Any] = _entries(document, values)
     found["params"] = _entries(document["params"], {"C": 2 * e, "lambda": 2 * e, "penalty": 2 * e, "constant": -e})
     found["scaling"] = _entries(document["scaling"], {"scale": e, "center": -e})
     found["certificate"] = _entries(document["certificate"], values)

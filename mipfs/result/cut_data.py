@@ -105,5 +105,6 @@ def cuts_of(pool: CutPool) -> Cuts:
     alphas = None
     if problem.loss != "structural" and pool.duals is not None:
         alphas = np.array([decoded(pool.duals.get(i)) for i in pool.dual_of])
-    in_users = [None if one is None else np.ldexp(one, -2 * problem.data.exponent) for one in (coefficients, alphas)]
-    return Cuts(tuple(problem.atoms.names), np.ldexp(pool.constants, -2 * problem.data.exponent), *in_users)
+    power = -2 * problem.data.exponent  # from the unit of the columns to the user's
+    alphas = None if alphas is None else np.ldexp(alphas, power)
+    return Cuts(tuple(problem.atoms.names), np.ldexp(pool.constants, power), np.ldexp(coefficients, power), alphas)
