@@ -201,7 +201,7 @@ class Problem(Weighted):
     def require_near(self, what: str) -> None:
         """Refuse what cannot be had of columns whose squares leave floating point."""
         if self.exponent:
-            name = self.data.feature_names[column_of_largest(self.data.X)]
+            name = self.data.feature_names[column_of_largest(self.data.block().values)]
             raise UsageError(
                 f"{what} cannot be had of columns of {self.data.largest:g}, as {name!r} is, whose squares leave "
                 "floating point; scale the data ('standard' or 'unit'), or divide all columns by one number"

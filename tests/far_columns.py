@@ -32,7 +32,10 @@ def times(value: Any, power: int) -> Any:
         return {name: times(one, power) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [times(one, power) for one in value]
-    return value if value is None or isinstance(value, (str, bool)) else float(np.ldexp(float(value), power))
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(float(value), power))
 
 
 def moved(problem: Problem, j: int) -> Problem:

@@ -41,7 +41,7 @@ def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
     if made is not None or unit.is_ordinary(data.largest):
         return InUnit(document, arrays, scaled, 0)
     few = _exponents(document["params"], data)
-    e = next((one for one in few if unit.inexact(data.X, -one) is None), few[-1])
+    e = next((one for one in few if unit.inexact(data.block().values, -one) is None), few[-1])
     if not e:
         return InUnit(document, arrays, scaled, 0)
     try:

@@ -370,14 +370,8 @@ class Instance:
         bag = _bags(bags, n, path)
         values, center, shift, divisor = matrix.scaled(X, scale)
         most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
-        beyond = matrix.too_large(values, most) if training else None
-        if beyond is not None:
-            limit = 2.0**unit.EDGE if most is None else matrix.LARGEST
-            raise DataError(
-                f"feature {names[beyond]!r} has values beyond {limit:g}, too large to be squared and summed",
-                "divide the column, or scale it: 'standard' or 'unit'",
-                path=path,
-            )
+        if training:
+            _check_largest(values, most, names, path)
         below = matrix.too_small(X, scale, shift, divisor) if training else None
         if below is not None:
             raise DataError(
@@ -429,7 +423,7 @@ class Instance:
         return matrix.largest(self.X) if self.block().is_stored else 0.0
 
     def in_unit(self, exponent: int) -> Instance:
-        """The same data with columns in the unit 2^exponent, and penalties as these go with it (`mipfs.data.unit`).
+        """Data whose columns are in the unit 2^exponent, with its penalties in theirs (`mipfs.data.unit`).
 
         A weight on the user's scale is still one on this data's over `scale`, and bounds on it are on the user's.
 
@@ -483,6 +477,18 @@ class Instance:
         bags = [] if self.bags is None else [self.bags]
         prepared = [] if self.prepared is None else self.prepared.digested()
         return digest([stated, values, self.y, self.sample_weight, *bags, *prepared])
+
+
+def _check_largest(values: Any, most: float | None, names: Sequence[str], path: str | None) -> None:
+    """Refuse scaled columns that are too large; `most` is their largest |value| where they lie in memory."""
+    beyond = matrix.too_large(values, most)
+    if beyond is not None:
+        limit = 2.0**unit.EDGE if most is None else matrix.LARGEST
+        raise DataError(
+            f"feature {names[beyond]!r} has values beyond {limit:g}, too large to be squared and summed",
+            "divide the column, or scale it: 'standard' or 'unit'",
+            path=path,
+        )
 
 
 def _bags(bags: npt.ArrayLike | None, n: int, path: str | None) -> npt.NDArray[np.int64] | None:

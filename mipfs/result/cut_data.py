@@ -105,6 +105,6 @@ def cuts_of(pool: CutPool) -> Cuts:
     alphas = None
     if problem.loss != "structural" and pool.duals is not None:
         alphas = np.array([decoded(pool.duals.get(i)) for i in pool.dual_of])
-    e = -2 * problem.data.exponent
-    vectors = None if alphas is None else np.ldexp(alphas, e)
-    return Cuts(tuple(problem.atoms.names), np.ldexp(pool.constants, e), np.ldexp(coefficients, e), vectors)
+    power = -2 * problem.data.exponent  # from the unit of the columns to the user's
+    alphas = None if alphas is None else np.ldexp(alphas, power)
+    return Cuts(tuple(problem.atoms.names), np.ldexp(pool.constants, power), np.ldexp(coefficients, power), alphas)

@@ -242,7 +242,9 @@ class Solver(ABC):
         pulled = np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
-        dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
+        with np.errstate(over="ignore"):  # what overflows proves nothing
+            length = float(pulled[:k] @ pulled[:k])
+        dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * length
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         squares = 0.5 * self.size * float(u[:k] @ u[:k])

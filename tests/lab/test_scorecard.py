@@ -15,11 +15,13 @@ import pytest
 
 import mipfs
 from mipfs.cli import main
-from mipfs.errors import DataError
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, MipfsError
 from mipfs.lab.scorecard.columns import between, columns_of, snapped
 from mipfs.lab.scorecard.cone import Ground, Proof, in_polar, projected, solved
 from mipfs.lab.scorecard.search import Search
 from mipfs.losses import get_loss
+from mipfs.problem import Problem
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -272,3 +274,36 @@ def test_a_card_that_is_none(card_of: tuple[Path, Path], tmp_path: Path) -> None
             mipfs.read_scorecard(file)
     with pytest.raises(DataError):
         mipfs.read_scorecard(card_of[0])
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-10, 2.0**-300, 2.0**300])
+def test_a_card_of_columns_in_any_unit_is_that_of_the_columns_near_1(unit: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X @ [1.0, -1.0] + 0.3 * rng.normal(size=40) > 0, 1, -1)
+    cards = []
+    for size in (1.0, unit):
+        data = Instance.from_arrays(X * size, y)
+        result = mipfs.solve(Problem(data, C=1.0 / size / size, loss="logistic"))
+        cards.append(mipfs.scorecard(result, data, points=2, time_limit=20))
+    near, far = cards
+    assert far.points == near.points
+    assert far.gap < 1e-2
+    assert far.objective * unit * unit == pytest.approx(near.objective, rel=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_a_card_at_a_large_C_is_there_or_one_line_says_why_not(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X @ [1.0, -1.0] + 0.3 * rng.normal(size=40) > 0, 1, -1)
+    data = Instance.from_arrays(X, y)
+    result = mipfs.solve(Problem(data, C=1e12, loss=loss), time_limit=10)
+    try:
+        card = mipfs.scorecard(result, data, points=2, time_limit=5)
+    except MipfsError as refused:
+        reason = str(refused)
+    else:
+        assert card.points == (1, -1)
+        return
+    assert "take a smaller C" in reason

@@ -93,7 +93,7 @@ def get_baseline(name: str) -> Baseline:
         given["seed"] = given.get("seed", 0) % SEEDS
         _check_bounds(data, name)
         if not is_ordinary(data.largest):
-            far = data.feature_names[column_of_largest(data.X)]
+            far = data.feature_names[column_of_largest(data.block().values)]
             raise UsageError(
                 f"the baseline {name} takes no columns of {data.largest:g}, as {far!r} is; "
                 "scale the data ('standard' or 'unit')"
