@@ -22,13 +22,13 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     Parameters
     ----------
     **options
-        Of ``numba.njit``: ``nogil``, ``fastmath``, ``inline``.
+        Of ``numba.njit``: ``nogil``, ``fastmath``, ``inline``, ``forceinline``.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        kernel = njit(no_cfunc_wrapper=True, **options)(function)  # nobody hands a kernel over as a C function
+        kernel = njit(**options)(function)
         keep(kernel)
         return kernel
 
