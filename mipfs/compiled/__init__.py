@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="no-untyped-call, attr-defined"
 """The one decorator of the numba kernels: machine code is kept on disk under a key over the sources of all kernels.
 
 numba's own cache of a function sees the file that the function stands in, and its code holds that of the kernels which

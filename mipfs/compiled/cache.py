@@ -25,12 +25,13 @@ try:
     import fcntl
 except ImportError:  # Windows: processes that begin at once compile twice
     fcntl = None  # type: ignore[assignment]
-try:
-    from numba.core.caching import IndexDataCacheFile
-    from numba.core.compiler import CompileResult
-    from numba.core.runtime import rtsys
-except ImportError:
-    IndexDataCacheFile = CompileResult = rtsys = None
+IndexDataCacheFile: Any = None
+CompileResult: Any = None
+rtsys: Any = None
+with suppress(ImportError, AttributeError):
+    from numba.core import caching, compiler, runtime
+
+    IndexDataCacheFile, CompileResult, rtsys = caching.IndexDataCacheFile, compiler.CompileResult, runtime.rtsys
 
 LOG = logging.getLogger("mipfs")
 NEWEST = (0, 68)
