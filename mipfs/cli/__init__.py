@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:
             signals.ignore()
     if argv is None:
-        gc.freeze()  # the process ends: half a million objects need not be looked through for garbage once more
+        gc.freeze()  # the process ends: its objects need not be looked through for garbage once more
         signals.leave(code)
     return code
 

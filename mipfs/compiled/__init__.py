@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="no-untyped-call, attr-defined"
 """The one decorator of the numba kernels: machine code is kept on disk under a key over the sources of all kernels.
 
 numba's own cache of a function sees the file that the function stands in, and its code holds that of the kernels which
@@ -22,15 +22,13 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     Parameters
     ----------
     **options
-        Of ``numba.njit``: ``nogil``, ``fastmath``, ``inline``.
+        Of ``numba.njit``: ``nogil``, ``fastmath``, ``inline``, ``forceinline``.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         if cast(Any, config).DISABLE_JIT:
             return function
-        kernel = cast(Any, njit)(no_cfunc_wrapper=True, **options)(
-            function
-        )  # nobody hands a kernel over as a C function
+        kernel = cast(Any, njit)(**options)(function)
         keep(kernel)
         return kernel
 
