@@ -6,8 +6,8 @@ Every run is a process of its own, forked from one that has loaded the package: 
 the work. A run is killed once to three times, by SIGKILL or, where the case says so, SIGINT, and every time what
 is there under a final name must be whole: the file that stood there before, or a new one. In the end the command is let
 finish. `kelley`, `two_layer`, `gbd`, paths, benchmarks, stability must then have written what the run has that nobody
-killed, byte by byte but for seconds, certificates too; `branch` its objective, bound (1e-9) and support, and a driver that
-a signal cut off in the middle of a step (of `gbd`) a value within both gaps.
+killed, byte by byte but for seconds, certificates too; `branch` its objective, bound (1e-9) and support, and a driver
+that a signal cut off in the middle of a step (of `gbd`) a value within both gaps.
 """
 
 from __future__ import annotations
@@ -175,7 +175,6 @@ HINGE = ("solve", "fsp-m", "wide.svm", "-p", "M=10", "-p", "C=0.1", "--driver", 
 MIXTURE = (*EASY, "M=3", *TREE[5:], "--driver", "kelley", "-o", "restricted=cutting", *SOLVE)
 STABILITY = (
     "stability",
-    "fsp-m",
     "data.svm",
     "-p",
     "M=3",
