@@ -3746,7 +3746,7 @@ def beside(path, document):
         if "archive" not in document:  # the digest is that of the first proof, compared when that is read
             return place.read_bytes()
         named = document["archive"]
-        need(isinstance(named, dict) and set(named) == {"file", "sha256"}, "archive has other fields than file, sha256")
+        need(isinstance(named, dict) and set(named) == {"file", "sha256"}, "archive: other fields than file, sha256")
         need(named["file"] == entry["file"], "the archive is another file than the certificate's")
         wanted = named["sha256"]
     need(isinstance(wanted, str) and re.fullmatch("[0-9a-f]{64}", wanted), "the digest of the file beside the document is none")
