@@ -258,6 +258,8 @@ class Walk:
                 asked = steps.problems[0]  # the points differ in nothing that the error depends on
                 errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
                 classifiers.append([fold.classifier(one) if one.has_classifier else None for one in solved])
+                if self.interrupted:  # which the next solve would take for its own
+                    break
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:
