@@ -3896,11 +3896,10 @@ def beside(path, document):
         if "archive" not in document:  # the digest is that of the first proof, compared when that is read
             return place.read_bytes()
         named = document["archive"]
-        need(isinstance(named, dict) and set(named) == {"file", "sha256"}, "archive has other fields than file, sha256")
+        need(isinstance(named, dict) and set(named) == {"file", "sha256"}, "archive: other fields than file, sha256")
         need(named["file"] == entry["file"], "the archive is another file than the certificate's")
         wanted = named["sha256"]
-    is_digest = isinstance(wanted, str) and re.fullmatch("[0-9a-f]{64}", wanted)
-    need(is_digest, "the digest of the file beside the document is none")
+    need(isinstance(wanted, str) and re.fullmatch("[0-9a-f]{64}", wanted), "the sidecar's digest is none")
     second = place.with_name(f"{place.name.removesuffix('.cert.npz')}.{wanted[:12]}.cert.npz")
     for one in [place, second] if second.exists() else [place]:
         content = one.read_bytes()

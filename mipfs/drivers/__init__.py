@@ -107,7 +107,7 @@ def solve(
         ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples, and
         two_layer.
     resume : State or path-like, optional
-        Go on with that run, of the same problem and driver. Its iterations count, its seconds do not.
+        Go on with that run, of the same problem and driver. Its iterations count; its seconds too, but for limits.
     settings : DriverSettings, optional
         What steers the driver, for experts: its own record of `mipfs.settings`, such as `BranchSettings`.
     **options

@@ -180,7 +180,7 @@ def run(run: Run) -> Steps:
     if run.resume is not None:
         _taken_up(run, at, most_violated)
     if run.is_kept:
-        run.rest(_saved(at, most_violated))
+        run.rest(_saved(at, most_violated, run))
     known = _of_all(run) if at.last is None else None
     if known is not None:
         run.raise_bound(most_violated(known)[2])
@@ -207,7 +207,7 @@ def run(run: Run) -> Steps:
         is_cut = run.must_stop
         run.record()
         if run.came_to_rest(is_cut):
-            run.rest(_saved(at, most_violated))
+            run.rest(_saved(at, most_violated, run))
         yield None
     run.count(**most_violated.counters())
     del at.method  # what it holds of every sample
@@ -269,7 +269,7 @@ def _begun(run: Run, rounding: Rounding) -> bool:
     return True
 
 
-def _saved(at: Stand, oracle: MostViolated) -> Callable[[], Arrays]:
+def _saved(at: Stand, oracle: MostViolated, run: Run) -> Callable[[], Arrays]:
     """What makes arrays of where the loop stands now: of values that no later round changes."""
     members, own, violated, relaxation = at.pool.kept(), at.method.kept(), oracle.kept(), oracle.relaxation
     alpha, last, least = at.alpha, at.last, None if at.best is None or at.best[1] is at.last else at.best
@@ -278,6 +278,7 @@ def _saved(at: Stand, oracle: MostViolated) -> Callable[[], Arrays]:
         "sharpness": np.array(at.sharpness),
         "handed_over": np.array(at.handed_over),
         "box": np.array(relaxation == "box"),
+        "completed": np.array(run.options.eps_c if run.early is StopReason.COMPLETED else np.inf, dtype=float),
         "least_size": np.array(-1 if least is None or least[0] is at.pool else len(least[0])),
     }
     least_one = None if least is None else least[1]
@@ -329,6 +330,10 @@ def _taken_up(run: Run, at: Stand, oracle: MostViolated) -> None:
         )
     if at.last is not None:
         run.lower_upper(run.resume.upper)
+    if run.options.T is not None and run.iteration >= run.options.T:
+        run.early = StopReason.ITERATION_LIMIT
+    elif run.options.eps_c is not None and run.options.eps_c >= float(kept["completed"]):
+        run.early = StopReason.COMPLETED
     at.sharpness = float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 

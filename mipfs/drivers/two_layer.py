@@ -184,6 +184,8 @@ def _taken_up(
     pool.take_up(kept, run.problem.atoms.count)
     run.raise_bound(oracle.take_up(kept, combined("best", kept, inner.measure)))
     run.oracle.rest()
+    if run.options.T is not None and run.iteration >= run.options.T:
+        run.early = StopReason.ITERATION_LIMIT
     last = best = None
     if str(kept["method"]) == type(inner).__name__:
         inner.take_up(kept)

@@ -1,0 +1,164 @@
+"""A run that goes on from a state is the run that was never stopped: to the byte, but for seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError
+from mipfs.problem import Problem
+from mipfs.result.result import Result
+from mipfs.result.state import State
+
+MEASURED: dict[str, Any] = {"loss": "structural", "measure": "f1", "bias": False}
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "face": ("kelley", {"loss": "squared-hinge"}, {}),
+    "interior": ("kelley", {}, {}),
+    "selections": ("kelley", {"loss": "squared-hinge"}, {"T": 12}),
+    "cutting": ("kelley", {"loss": "logistic"}, {"restricted": "cutting", "T": 6}),
+    "conic": ("kelley", {"loss": "squared-hinge"}, {"restricted": "conic", "T": 4}),
+    "simple-mkl": ("kelley", {"loss": "squared-hinge", "bias": False}, {"restricted": "simple-mkl", "T": 5}),
+    "rows": ("kelley", {"rows": True}, {"T": 6}),
+    "box": ("kelley", {"rows": True, "loss": "squared-hinge"}, {"relaxation": "box"}),
+    "costs": ("kelley", {"lam": 0.05}, {}),
+    "sparse": ("kelley", {"loss": "squared-hinge", "n": 700, "p": 60, "binary": True}, {}),
+    "tree": ("kelley", {"loss": "squared-hinge", "tree": True}, {}),
+    "columns of all sizes": ("kelley", {"loss": "squared-hinge", "far": True, "C": 10.0}, {}),
+    "measure": ("two_layer", MEASURED, {}),
+    "measure, rows": ("two_layer", {**MEASURED, "rows": True, "p": 20}, {}),
+    "measure, conic": ("two_layer", {**MEASURED, "p": 20}, {"inner": "conic"}),
+    "Benders": ("gbd", {"p": 14}, {}),
+    "Benders, rows": ("gbd", {"p": 12, "rows": True}, {}),
+    "Benders, list": ("gbd", {"p": 12, "loss": "logistic"}, {"pool_size": 4}),
+    "Benders, MILP": ("gbd", {"p": 8}, {"master": "milp"}),
+}
+
+
+def made(
+    n: int = 50, p: int = 120, rows: bool = False, binary: bool = False, tree: bool = False, far: bool = False,
+    C: float = 1.0, **more: Any,
+) -> Problem:  # fmt: skip
+    r = np.random.default_rng([58, n, p])
+    X = (r.random(size=(n, p)) < 0.03).astype(float) if binary else r.normal(size=(n, p))
+    y = np.where(X[:, :6].sum(axis=1) + r.normal(size=n) * (0.5 if binary else 2.0) > 0.0, 1, -1)
+    X = X * np.where(np.arange(p) % 2, 1e4, 1e-3) if far else X
+    if binary:
+        from scipy import sparse
+
+        X = sparse.csc_array(X)
+    data = Instance.from_arrays(X, y)
+    atoms = Tree(data, {name: f"n{k % 10}" for k, name in enumerate(data.feature_names)}) if tree else None
+    problem = Problem(data, M=4, C=C, atoms=atoms, **more)
+    return problem.with_rows(r.integers(0, 2, size=(2, p)).astype(float), -np.inf, [1.0, 2.0]) if rows else problem
+
+
+def written(result: Result, folder: Path) -> tuple[str, bytes]:
+    """The JSON but for seconds, and the certificate."""
+    folder.mkdir(exist_ok=True)
+    result.save(folder / "r.json")
+    document = json.loads((folder / "r.json").read_text())
+    for entry in (document, *document["trace"]):
+        del entry["seconds"]
+    counters = document["counters"]
+    document["counters"] = {name: total for name, total in counters.items() if not name.endswith("_ms")}
+    return json.dumps(document), (folder / "r.cert.npz").read_bytes()
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("case", CASES)
+def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> None:
+    driver, kind, options = CASES[case]
+    problem = made(**kind)
+    whole = written(mipfs.solve(problem, driver, gap=1e-5, **options), tmp_path / "whole")
+    places = []
+    with mipfs.start(problem, driver, gap=1e-5, **options) as session:
+        for step, _ in enumerate(session, 1):
+            if session._run.is_exact and (step in (1, 2, 3, 6) or driver == "gbd"):
+                places.append(tmp_path / f"{step}.npz")
+                session.state.save(places[-1])
+    assert places
+    for place in places[:3] + places[-1:]:
+        again = mipfs.solve(problem, driver, gap=1e-5, resume=place, **options)
+        assert written(again, tmp_path / "again") == whole, place.name
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+@pytest.mark.parametrize("case", ["face", "cutting", "measure"])
+def test_a_step_that_is_cut_off_is_done_again(
+    case: str, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, kind, options = CASES[case]
+    problem = made(**kind)
+    whole = written(mipfs.solve(problem, driver, gap=1e-5, **options), tmp_path / "whole")
+    session = mipfs.start(problem, driver, gap=1e-5, **options)
+    for _ in range(steps):
+        session.step()
+    run = session._run
+    before, after = run.lower_upper, run.iteration
+
+    def strikes(value: float) -> None:
+        run.interrupted = True  # the restricted problem is just solved, and would not be believed
+        before(value)
+
+    monkeypatch.setattr(run, "lower_upper", strikes)
+    result = session.finish()
+    if session.record is None or result.stop_reason.name != "INTERRUPTED":
+        pytest.skip("it was done before")
+    assert run.iteration == after + 1
+    assert result.state is not None
+    assert int(result.state.arrays["run_numbers"][2]) == after
+    result.state.save(tmp_path / "cut.npz")
+    again = mipfs.solve(problem, driver, gap=1e-5, resume=tmp_path / "cut.npz", **options)
+    assert written(again, tmp_path / "again") == whole
+
+
+def test_what_a_cut_step_found_counts_in_the_end_and_runs_that_end_no_step_still_get_on(tmp_path: Path) -> None:
+    problem = made(loss="squared-hinge")
+    state, iterations = None, []
+    for _ in range(6):
+        session = mipfs.start(problem, "kelley", gap=1e-7, resume=state)
+        run = session._run
+        before = run.lower_upper
+
+        def strikes(value: float, run: Any = run, before: Any = before) -> None:
+            run.interrupted = run.interrupted or bool(run.upper < np.inf or run.resume is None)
+            before(value)
+
+        run.lower_upper = strikes  # type: ignore[method-assign]
+        result = session.finish()
+        state = result.state
+        assert state is not None
+        iterations.append(int(state.arrays["run_numbers"][2]))
+        assert mipfs.verify(result, problem.data).accepted
+    assert iterations[-1] > iterations[0], "a run whose steps are all cut off comes no further"
+
+
+def test_the_state_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
+    problem = made(loss="squared-hinge")
+    mipfs.solve(problem, "kelley", T=2, checkpoint=tmp_path / "s.npz")
+    with np.load(tmp_path / "s.npz") as kept:
+        arrays = {name: kept[name] for name in kept.files}
+    about = json.loads(arrays["about"].tobytes())
+    about[3] -= 1
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "old.npz", **arrays)
+    with pytest.raises(DataError, match="another version of mipfs"):
+        State.load(tmp_path / "old.npz")
+
+
+@pytest.mark.parametrize("name", ["trace", "counts", "own_point", "own_point_taken", "best_numbers", "last_w"])
+def test_a_state_whose_parts_do_not_fit_is_refused(name: str) -> None:
+    problem = made(loss="squared-hinge")
+    state = mipfs.solve(problem, "kelley", gap=1e-7, iteration_limit=2, checkpoint=True).state
+    assert state is not None
+    arrays = dict(state.arrays)
+    arrays[name] = np.full_like(arrays[name], -5) if name == "own_point_taken" else arrays[name][:-1]
+    with pytest.raises(DataError, match="does not hold together"):
+        mipfs.solve(problem, "kelley", resume=State(state.driver, state.stamp, arrays))
