@@ -37,8 +37,8 @@ PATIENCE = 120.0
 GAP = 1e-4
 MEASURED = "seconds", "_ms", "memory_bytes"
 """How fields end that a machine measures."""
-INTERRUPTED = 0, 3, 4, 130, -signal.SIGINT
-"""Exit codes of what a signal asked to end: with an answer, without one, or before there was any."""
+INTERRUPTED = 0, 3, 4, 70, 130, -signal.SIGINT
+"""Exit codes of what a signal asked to end: with an answer, without one, or before the command began."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _top(result: dict[str, object]) -> float:
 
 
 def same_path(whole: Path, again: Path) -> str:
-    """Every point of a path within the gap, and what was chosen: the cuts that a kept point would carry are not kept."""
+    """Every point of a path within the gap, and what was chosen: the cuts that a kept point carries are not kept."""
     one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
     if len(one["points"]) != len(other["points"]):
         return f"{len(other['points'])} points, not {len(one['points'])}"
@@ -322,7 +322,8 @@ def called(
         status = _ended(child, PATIENCE)
         if status is not None:
             code = os.waitstatus_to_exitcode(status)
-            return (None if code in INTERRUPTED else code), said.read_text(errors="replace"), time.monotonic() - begin
+            words = said.read_text(errors="replace") if said.exists() else ""
+            return (None if code in INTERRUPTED else code), words, time.monotonic() - begin
         kill_after = None
     if status is None:
         with contextlib.suppress(ProcessLookupError):
