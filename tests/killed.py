@@ -138,7 +138,7 @@ def _top(result: dict[str, object]) -> float:
 
 
 def same_path(whole: Path, again: Path) -> str:
-    """Every point of a path within the gap, and what was chosen: the cuts that a kept point carries are not kept."""
+    """Every point of a path within the gap, and what was chosen: cuts that a kept point carries are not kept."""
     one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
     if len(one["points"]) != len(other["points"]):
         return f"{len(other['points'])} points, not {len(one['points'])}"
