@@ -5,7 +5,7 @@
 Every run is a process of its own, forked from one that has loaded the package: the moment of the kill falls into
 the work. A run is killed once to three times, by SIGKILL or, where the case says so, SIGINT, and every time what
 is there under a final name must be whole: the file that stood there before, or a new one. In the end the command is let
-finish. `kelley`, `two_layer`, `gbd`, benchmarks and stability must then have written what the run has that nobody
+finish. `kelley`, `two_layer`, `gbd`, paths, benchmarks, stability must then have written what the run has that nobody
 killed, byte by byte but for seconds, certificates too; `branch` its objective, bound (1e-9) and support, and a driver
 that a signal cut off in the middle of a step (of `gbd`) a value within both gaps.
 """
@@ -137,17 +137,6 @@ def _top(result: dict[str, object]) -> float:
     return float(result["objective"])  # type: ignore[arg-type]
 
 
-def same_path(whole: Path, again: Path) -> str:
-    """Every point of a path within the gap, and what was chosen: cuts that a kept point carries are not kept."""
-    one, other = (json.loads((folder / "r.json").read_text()) for folder in (whole, again))
-    if len(one["points"]) != len(other["points"]):
-        return f"{len(other['points'])} points, not {len(one['points'])}"
-    if one["chosen"] != other["chosen"]:
-        return f"chose {other['chosen']}, not {one['chosen']}"
-    pairs = zip(one["points"], other["points"], strict=True)
-    return next((said for said in (_within(a, b) for a, b in pairs) if said), "")
-
-
 def same_store(whole: Path, again: Path) -> str:
     """A column store, byte by byte."""
     one, other = ({path.name: _digest(path) for path in (folder / "store").iterdir()} for folder in (whole, again))
@@ -225,7 +214,7 @@ CASES = (
         ("path", "data.svm", "--M", "1:4", "-p", "C=0.3", "--folds", "2", *SOLVE[:-2]),
         ("resume", "s.npz", "--quiet"),
         "s.npz",
-        same_path,
+        same_bytes,
         FINAL,
         by=BOTH,
     ),

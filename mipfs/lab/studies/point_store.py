@@ -14,13 +14,17 @@ import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from mipfs.errors import CheckpointWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json, typed_json
 from mipfs.plumbing.digest import digest
 from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.problem import Problem
+from mipfs.proof.cuts import CutPool
+from mipfs.proof.duals import DualStore
+from mipfs.proof.saved import restored_cuts, saved_cuts
+from mipfs.readers.arrays import load_arrays, npz_bytes
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.sidecar import packed
 from mipfs.result.state import Began, stamp_of
@@ -44,10 +48,12 @@ class Kept:
     ----------
     result : Result, with its certificate
     about : mapping, what a point says besides: seconds, cuts_carried, cuts, start
+    pool : CutPool or None, the cuts that it leaves to the next point
     """
 
     result: Result
     about: Mapping[str, Any] = field(default_factory=dict)
+    pool: CutPool | None = None
 
 
 class PointStore:
@@ -116,9 +122,18 @@ class PointStore:
             return None
         if not self._suffices(line["options"], result):
             return None
-        return Kept(replace(result, sidecar=content, path=self.path), line["about"])
+        pool = _pool_of(problem, line.get("cuts"))
+        return Kept(replace(result, sidecar=content, path=self.path), line["about"], pool)
 
-    def add(self, problem: Problem, result: Result, about: Mapping[str, Any], *, cold: bool = False) -> None:
+    def add(
+        self,
+        problem: Problem,
+        result: Result,
+        about: Mapping[str, Any],
+        *,
+        pool: CutPool | None = None,
+        cold: bool = False,
+    ) -> None:
         """Append a solve. A file that cannot be written is warned about once, and the path goes on without it."""
         if self._is_dead:
             return
@@ -130,6 +145,7 @@ class PointStore:
             "about": dict(about),
             "result": result._claiming(entry).document(),
             "certificate": None if content is None else base64.b64encode(content).decode("ascii"),
+            **_cuts_of(pool),
         }
         try:
             _append(self.path, _line(line))
@@ -259,6 +275,27 @@ class SolveEntry(TypedDict):
     about: AboutEntry
     result: dict[str, Any]
     certificate: str | None
+    cuts: NotRequired[str]
+
+
+def _cuts_of(pool: CutPool | None) -> dict[str, Any]:
+    """What a pool is made of again, as a field of a line; nothing where a pool has no cuts, or those of labellings."""
+    if pool is None or not isinstance(pool.duals, DualStore):
+        return {}
+    content = npz_bytes(saved_cuts(pool))
+    return {"cuts": base64.b64encode(content).decode("ascii")}
+
+
+def _pool_of(problem: Problem, cuts: str | None) -> CutPool | None:
+    """The pool of a line, for its problem; None where it has none."""
+    if cuts is None:
+        return None
+    pool = CutPool(problem)
+    try:
+        restored_cuts(pool, load_arrays(Path("cuts.npz"), base64.b64decode(cuts)))
+    except (DataError, ValueError, TypeError, LookupError):
+        return None
+    return pool
 
 
 def _is_solve(line: Mapping[str, Any]) -> bool:

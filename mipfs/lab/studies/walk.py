@@ -327,7 +327,8 @@ class Walk:
         kept = None if self.store is None else self.store.find(problem)
         if kept is None:
             self.on_begin(f"{about}{place_text(place)}")
-            kept, pool = self._carried(problem, pool, best)
+            kept = self._carried(problem, pool, best)
+        pool = pool if kept.pool is None else kept.pool
         result = kept.result
         if self.interrupted and not result.has_classifier:
             return None
@@ -338,8 +339,8 @@ class Walk:
         )  # fmt: skip
         return Solved(point, pool, result.selected or best)
 
-    def _carried(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> tuple[Kept, CutPool]:
-        """Solve a point with what the one before left, and keep it; its own cuts."""
+    def _carried(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> Kept:
+        """Solve a point with what the one before left, and keep it."""
         began = time.perf_counter()
         given: dict[str, Any] = {}
         grows = self.driver == "branch" and branch.grows(problem, self.options.get("active"))
@@ -356,8 +357,8 @@ class Walk:
         seconds = spent + result.seconds
         about = {"seconds": seconds, "cuts_carried": n_carried, "cuts": len(pool) - n_carried, "start": start or ()}
         if self.store is not None and not self.interrupted:
-            self.store.add(problem, result, about)
-        return Kept(result, about), pool
+            self.store.add(problem, result, about, pool=pool if self.takes_pool else None)
+        return Kept(result, about, pool)
 
     def _cold(self, problem: Problem, about: str) -> Result:
         """Solve a point from nothing, unless that is kept."""

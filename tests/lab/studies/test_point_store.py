@@ -154,3 +154,27 @@ def test_a_line_is_json_behind_its_digest(tmp_path: Path) -> None:
         said, _, body = line.partition(b" ")
         assert len(said) == 64
         json.loads(body)
+
+
+def told(found: mipfs.SolutionPath) -> Any:
+    """The document without seconds, and without the names of certificates that are nowhere yet."""
+
+    def bare(one: Any) -> Any:
+        if isinstance(one, dict):
+            return {k: bare(v) for k, v in one.items() if k not in ("seconds", "trace", "seconds_saved", "certificate")}
+        return [bare(each) for each in one] if isinstance(one, list) else one
+
+    return bare(json.loads(found.to_json()))
+
+
+@pytest.mark.parametrize("driver", ["gbd", "branch"])
+@pytest.mark.parametrize("kept", [1, 2, 4, 7])
+def test_a_path_that_goes_on_is_the_one_that_nobody_killed(driver: str, kept: int, tmp_path: Path) -> None:
+    file = tmp_path / "p.points"
+    asked: dict[str, Any] = {"C": [0.1, 1.0, 10.0], "folds": 2, "driver": driver, "jobs": 1}
+    whole = mipfs.path(problem(3, M=3), **asked, checkpoint=file)
+    file.write_bytes(b"".join(lines(file)[: 1 + kept]))
+    count = Count()
+    again = mipfs.path(problem(3, M=3), **asked, resume=file, on_begin=count)
+    assert len(count.begun) == 9 - kept
+    assert told(again) == told(whole)
