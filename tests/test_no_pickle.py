@@ -20,11 +20,13 @@ from mipfs.result.state import State
 
 SOURCES = Path(mipfs.__file__).parent
 BETWEEN_PROCESSES = {
-    "compiled/__init__.py": "numba's own index of machine code, in a folder that the user alone can write",
+    "compiled/cache.py": "numba's own index of machine code, in a folder that the user alone can write",
     "formulation/canonical.py": "a copy in memory",
     "formulation/program.py": "a copy in memory",
-    "lab/studies/bench_work.py": "the data of its own processes, in a folder of its own that only this user can enter",
+    "lab/studies/chains.py": "points of its own processes, in a folder of its own that only this user can enter",
+    "plumbing/forked.py": "to a process of its own, by a pipe",
     "run/beside.py": "to a process of its own, by a pipe",
+    "run/side_by_side.py": "the data of its own processes, in a folder of its own that only this user can enter",
     "solvers/cones.py": "to a process of its own, by a pipe",
     "solvers/scip.py": "to a process of its own, by a pipe",
 }

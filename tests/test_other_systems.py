@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from mipfs import compiled
+from mipfs.compiled import cache
 from mipfs.convert import transpose
 from mipfs.errors import UsageError
 from mipfs.plumbing import alarm, machine, memory, output_file
@@ -169,14 +170,14 @@ def test_folders_whose_file_system_knows_no_locks(
 
     monkeypatch.setattr(fcntl, "flock", flock)
     monkeypatch.setattr(output_file, "WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(compiled, "PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(compiled, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(cache, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(cache, "POLL_SECONDS", 0.01)
     entered = []
     with output_file.alone(tmp_path):
         entered.append("output")
-    cache = compiled.Cache(test_no_timer_no_alarm)
-    cache._take()
-    cache._release()
+    kept = cache.KernelCache(compiled.compiled()(test_no_timer_no_alarm))
+    kept._take()
+    kept._release()
     if isinstance(error, BlockingIOError):
         with pytest.raises(UsageError, match="another process"), transpose._alone(tmp_path / "f", tmp_path / "s"):
             pass

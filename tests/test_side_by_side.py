@@ -201,6 +201,6 @@ def test_ctrl_c_leaves_the_draws_that_were_done_and_no_process(tmp_path: Path) -
 def _bare(document: Any) -> Any:
     """Without seconds and what names the run."""
     if isinstance(document, dict):
-        left_out = ("seconds", "trace", "command", "certificate", "claim_sha256")
+        left_out = ("seconds", "trace", "command", "certificate", "archive")
         return {k: _bare(v) for k, v in document.items() if k not in left_out}
     return [_bare(one) for one in document] if isinstance(document, list) else document

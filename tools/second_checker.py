@@ -3279,7 +3279,7 @@ class Fold:
     """The rows of a fold, as a measure takes a statement."""
 
     def __init__(self, y, bias):
-        self.y, self.bias, self.bounds, self.single = y, bias, {}, True
+        self.y, self.bias, self.bounds, self.single, self.far = y, bias, {}, True, False
         self.data = Data([], [], y)
 
 

@@ -22,7 +22,7 @@ from mipfs.readers import duals as stored
 NUMBERS_PER_BLOCK, COLUMNS_PER_BLOCK = 1 << 22, 1 << 20
 """Numbers in a block of a few dual vectors, or of columns; columns of a block at most, as in a column store."""
 MANY, NUMBERS_OF_MANY = 64, 1 << 18
-"""From so many dual vectors on a block has so many numbers at most, which lie in a cache."""
+"""The dual vectors from which on blocks are small, and the numbers of such a block, which lie in a cache."""
 FAR_MEAN_SHARE = 0.99
 """Share of a column's squares that its mean accounts for from which on ω is summed of what is left without the mean:
 the rounding of ω, which grows with the length of the column, is a tenth then or less."""

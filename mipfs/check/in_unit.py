@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import mipfs.data.unit as unit
 from mipfs.check.rounding import Arrays, Document, Rejected, number, require
 from mipfs.check.scaling import OnScale
 from mipfs.check.statement import LARGEST_C, SMALLEST_C, Statement
-from mipfs.data import unit
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 

@@ -42,7 +42,7 @@ class Proven(Protocol):
 
     @property
     def bytes_at_once(self) -> int:
-        """Memory that evaluating so many takes."""
+        """Memory that evaluating `per_block` of them takes."""
 
     def rows(self, ids: Integers) -> tuple[list[float], Array]:
         """g and the costs of the atoms (B, p) of some dual vectors, `per_block` of them at most."""
@@ -79,6 +79,7 @@ def _whole(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
     pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
     require(pairs, "splits on extra variables are not one number each")
     require(all(0 <= node < len(feature) and p <= feature[node] < SCREENED for node in at), "a value of no split")
+    require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
     return at
 
 
@@ -109,12 +110,10 @@ class Tree:
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         n_combined = len(arrays["integer_start"]) - 1 if "integer_start" in arrays else 0
         at = _whole(arrays, feature, p)
-        require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps = steps = Steps()
         run_ends = self._run_ends(np.asarray(children), n_duals, n_multipliers)
         # Depth first, without recursion; a release undoes a fixing on the way back.
-        reached = bytearray(n)
-        on_path = set[int]()
+        reached, on_path = bytearray(n), set[int]()
         stack = [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:

@@ -289,7 +289,7 @@ def largest(X: Any) -> float:
     if sparse.issparse(X):
         return max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0)))
     blocks = (X[:, part] for part in _blocks(X))
-    return max(max(float(block.max()), -float(block.min())) for block in blocks)
+    return max((max(float(block.max()), -float(block.min())) for block in blocks), default=0.0)
 
 
 def too_large(X: Any, most: float | None = None) -> int | None:

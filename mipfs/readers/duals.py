@@ -88,7 +88,7 @@ def _bits(
 def _whole(
     data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Whole numbers, each of so many bytes, the lowest one first."""
+    """Whole numbers, each of as many bytes as its width, the lowest one first."""
     found = np.zeros(begin.size, dtype=np.int64)
     for byte in range(int(width.max(initial=0))):
         longer = width > byte

@@ -134,7 +134,7 @@ def claim_of(run: Run) -> Claim | None:
     (proof if isinstance(proof, Proof) else proof.tree).beside = outcome.beside
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
-    if run.bound_source == "dual":
+    if run.bound_source == "dual" and (outcome.proof is not None or run.failed or run.is_certified):
         run.bound = bound
     claimed = run.claimed(bound)
     return Claim(proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent)

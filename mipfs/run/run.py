@@ -128,6 +128,7 @@ class Run:
         self.bound = -math.inf
         self.upper = math.inf
         self.bound_source = "dual"
+        self.is_certified = True
         self.iteration = 0
         self.counters: Counter[str] = Counter()
         self.trace: list[Record] = []

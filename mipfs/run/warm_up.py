@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -131,7 +130,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
 
 
 _preparing = 0
-_counting = threading.Lock()
+_counting = ProcessLock()
 
 
 @contextmanager

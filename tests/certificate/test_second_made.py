@@ -21,7 +21,7 @@ NAMES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-
 
 def measure(name: str, y: list[int], **params: object) -> Any:
     stated = SimpleNamespace(
-        y=y, bias=False, bounds={}, single=True, data=SimpleNamespace(weights=[1.0] * len(y)), C=Fraction(1)
+        y=y, bias=False, bounds={}, single=True, far=False, data=SimpleNamespace(weights=[1.0] * len(y)), C=Fraction(1)
     )
     more: dict[str, object] = {"measure": name} | ({"beta": 0.7} if name == "fbeta" else {})
     return second.Measure(stated, more | params)

@@ -268,7 +268,7 @@ def test_every_parameter_of_a_command_that_goes_on_is_known_to_run_nothing_or_is
         "data_file", "param", "M", "C", "lam", "rows", "driver", "option", "subject_to", "nonnegative",
         "nonpositive", "weight_bounds", "box", "time_limit", "memory_limit", "gap", "start", "validation",
         "pool_gap", "pool_size", "preselect", "checkpoint_every", "resume", "certificate_limit",
-        "no_certificate", "shared_support", "calibrate", "folds", "one_se", "cold", "scale", "label",
+        "no_certificate", "shared_support", "calibrate", "folds", "one_se", "cold", "jobs", "scale", "label",
         "positive", "drop", "use", "impute", "types", "words", "quiet", "seed",
     }  # fmt: skip
     for function in (solve.solve, path.path):

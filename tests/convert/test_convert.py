@@ -48,7 +48,7 @@ def text(seed: int, n: int = 60, p: int = 40) -> str:
     r = random.Random(seed)
     numbers = [
         lambda: "1", lambda: repr(r.random()), lambda: f"{r.gauss(0, 1):.3g}", lambda: f"{r.random():.25f}",
-        lambda: "+.5", lambda: "5.", lambda: f"{r.random() * 10.0 ** r.randint(-300, 90):e}", lambda: "0",
+        lambda: "+.5", lambda: "5.", lambda: f"{r.random() * 10.0 ** r.randint(-300, 70):e}", lambda: "0",
         lambda: "-0.0", lambda: "1e-400",
     ]  # fmt: skip
     lines = []

@@ -32,7 +32,7 @@ def test_rounding_is_that_of_rational_arithmetic(open_ended: bool) -> None:
         n = int(r.integers(2, 60))
         y = np.where(r.random(n) < 0.5, 1.0, -1.0)
         y[0], y[-1] = 1.0, -1.0
-        size = 10.0 ** r.integers(-320, 12) if open_ended else 10.0 ** r.integers(-8, 8)
+        size = 10.0 ** r.integers(-240, 12) if open_ended else 10.0 ** r.integers(-8, 8)
         top = np.full(n, np.inf) if open_ended else r.uniform(0.1, 2.0, n) * size
         alpha = r.uniform(0.0, 2.0, n) * size
         alpha[y > 0] *= alpha[y < 0].sum() / alpha[y > 0].sum()  # no projection comes before

@@ -26,8 +26,8 @@ def records(
     data, setting : as for `mipfs.lab.studies.bench_unit.run`
     units : sequence of Unit
     jobs : int >= 1, optional
-        Processes, by default as many as there are cores. From 2 on a process that dies (out of memory) is a record of
-        the unit that it was at.
+        Processes, by default as many as there are cores, of which this is one. Where 2 or more are asked for, a process
+        that dies (out of memory) is a record of the unit that it was at.
     client : dask.distributed.Client, optional
         Takes the units instead; what its workers run in threads keeps no time limit but that of the drivers.
 
@@ -40,7 +40,7 @@ def records(
         check_client(client)
         yield from _of_client(data, setting, units, client)
         return
-    with closing(outcomes(_unit, (data, setting), units, jobs, here=False)) as found:
+    with closing(outcomes(_unit, (data, setting), units, jobs, here=jobs is None)) as found:
         for k, record in found:
             yield bench_unit.died(units[k], ENDED) if isinstance(record, Died) else record
 

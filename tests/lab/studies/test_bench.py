@@ -277,7 +277,7 @@ def test_a_method_that_fails_is_a_row(
     broken = bench_methods.Method("broken", "falls over", "-", fall)
     kept = bench_methods.methods()
     monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "broken": broken})
-    found = mipfs.bench(data(), ["broken", "rfe"], [2], C=[1.0], folds=3)
+    found = mipfs.bench(data(), ["broken", "rfe"], [2], C=[1.0], folds=3, jobs=1)
     bad, good = found.rows
     assert (bad.done, good.done, bad.folds) == (0, 3, 3)
     assert bad.notes == {f"{status}: {said}": 3}
@@ -298,9 +298,9 @@ def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = bench_methods.methods()
     monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "slow": method})
     large = Instance.from_arrays(*raw(0, 160))
-    found = mipfs.bench(large, ["slow"], [2], C=C, folds=2, inner=2, time_limit=0.2)
+    found = mipfs.bench(large, ["slow"], [2], C=C, folds=2, inner=2, time_limit=0.2, jobs=1)
     assert found.rows[0].C == (0.05, 0.05), found.records
-    found = mipfs.bench(data(), ["slow"], [2], C=[1.0], folds=2, time_limit=0.2)
+    found = mipfs.bench(data(), ["slow"], [2], C=[1.0], folds=2, time_limit=0.2, jobs=1)
     assert found.rows[0].notes == {"time limit: no classifier within 0.2 s": 2}
     with pytest.raises(TimeUp), alarm(0.05):
         time.sleep(5.0)
