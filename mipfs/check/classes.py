@@ -121,7 +121,7 @@ def _checked(
 
 
 def _check_archive(document: Document, archive: Archive) -> None:
-    """The archive is the one that the document names; those from before 28 November 2026 name its members alone."""
+    """The archive is the one that the document names; those of earlier versions name its members alone."""
     if "archive" not in document:
         return
     entry = document["archive"]
