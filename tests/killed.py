@@ -85,7 +85,7 @@ def same_bytes(whole: Path, again: Path) -> str:
         return f"wrote {sorted(other)}, not {sorted(one)}"
     for name in sorted(one, key=lambda name: not name.endswith(".json")):
         if name.endswith(".json"):
-            found = next(_differences(timeless(json.loads(one[name])), timeless(json.loads(other[name])), name), "")
+            found = next(differences(timeless(json.loads(one[name])), timeless(json.loads(other[name])), name), "")
             if found:
                 return found
         elif one[name] != other[name]:
@@ -100,14 +100,14 @@ def timeless(value: Any) -> Any:
     return [timeless(one) for one in value] if isinstance(value, list) else value
 
 
-def _differences(one: Any, other: Any, where: str) -> Iterator[str]:
+def differences(one: Any, other: Any, where: str) -> Iterator[str]:
     """Where two values of JSON are not the same text."""
     if isinstance(one, dict) and isinstance(other, dict) and [*one] == [*other]:
         for key, value in one.items():
-            yield from _differences(value, other[key], f"{where}/{key}")
+            yield from differences(value, other[key], f"{where}/{key}")
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for k, value in enumerate(one):
-            yield from _differences(value, other[k], f"{where}/{k}")
+            yield from differences(value, other[k], f"{where}/{k}")
     elif json.dumps(one) != json.dumps(other):
         yield f"{where} is {json.dumps(other)[:200]}, not {json.dumps(one)[:200]}"
 
