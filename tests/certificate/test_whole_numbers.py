@@ -25,7 +25,13 @@ Json = dict[str, Any]
 Arrays = dict[str, Any]
 
 
-@pytest.mark.parametrize("seed", [pytest.param(k, marks=pytest.mark.slow if k else ()) for k in range(8)])
+def seeds(count: int) -> list[Any]:
+    """Many problems each: the first with every change, the second with what is slow, the others with every seed."""
+    beyond = [pytest.mark.slow], [pytest.mark.slow, pytest.mark.every]
+    return [0, *(pytest.param(k, marks=beyond[k > 1]) for k in range(1, count))]
+
+
+@pytest.mark.parametrize("seed", seeds(8))
 def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(seed: int) -> None:
     counts = Counter[str]()
     for k, (system, allowed) in zip(range(60 if seed else 10), systems(100 + seed), strict=False):
@@ -34,7 +40,7 @@ def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(see
     assert counts["OPTIMAL"] > 0
 
 
-@pytest.mark.parametrize("seed", [pytest.param(k, marks=pytest.mark.slow if k else ()) for k in range(4)])
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_false_claim_that_nothing_is_allowed_is_refused_by_both(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counter[str]()
     if not seed:

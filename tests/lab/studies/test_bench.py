@@ -162,7 +162,7 @@ def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.Mo
     whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
     spread = mipfs.bench(data(), methods, sizes, C=C, folds=3, jobs=2)
     assert without_times(spread.document()) == without_times(whole.document())
-    monkeypatch.setattr(bench_work, "_stored_unit", dying)
+    monkeypatch.setattr(bench_work, "_unit", dying)
     some = mipfs.bench(data(), ["rfe", "uniform"], [2], C=C, folds=2, jobs=2)
     assert some.complete
     dead, alive = some.rows
@@ -171,11 +171,11 @@ def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.Mo
     assert alive.done == 2
 
 
-def dying(stored: str, setting: Any, unit: Any) -> Any:
+def dying(given: Any, unit: Any) -> Any:
     """A unit whose process the system ends."""
     if unit.method == "rfe":
         os.kill(os.getpid(), signal.SIGKILL)
-    return bench_unit.run(bench_work._loaded(stored), setting, unit)
+    return bench_unit.run(*given, unit)
 
 
 def test_the_baselines_of_a_measure_are_fitted_for_that_of_the_benchmark() -> None:
