@@ -30,7 +30,7 @@ if sys.platform == "linux":
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", bombs.BOMBS if sys.platform == "linux" else [])
 def test_a_bomb_is_refused_or_read_within_bounds(name: str, tmp_path: Path) -> None:
     bomb = bombs.BOMBS[name]
@@ -45,6 +45,7 @@ BOTH = [name for name in (bombs.BOMBS if sys.platform == "linux" else ()) if nam
 BOTH = [name for name in BOTH if "vectors" not in name]  # which plain Python computes with for minutes
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BOTH)
 def test_the_second_checker_follows_the_same_rule(name: str, tmp_path: Path) -> None:
     fuzz.written(bombs.made(name), tmp_path / "input")

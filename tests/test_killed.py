@@ -24,6 +24,7 @@ def test_ten_runs_that_are_killed_end_as_one_that_is_not() -> None:
     assert killed.campaign(10, 7, cases) == []
 
 
+@pytest.mark.slow
 def test_killed_drivers_end_with_the_bytes_of_one_that_is_not() -> None:
     cases = [case for case in killed.CASES if case.name in ("kelley", "gbd")]
     assert killed.campaign(4, 11, cases) == []

@@ -50,6 +50,7 @@ def told(found: Any) -> list[Any]:
     return [[document[name] for name in ("axis", "params", "driver", "folds", "seed", "chosen")], *each]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(
     ("axes", "folds"), [(GRID, 2), (GRID, None), ({"M": [1, 2, 3]}, 3), ({"lam": [0.1, 1.0, 5.0]}, 2)]
@@ -75,6 +76,7 @@ def test_rows_added_one_by_one_on_folds_do_not_depend_on_the_jobs() -> None:
     assert one == two
 
 
+@pytest.mark.slow
 def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     by = set()
     collected = chains._collected
