@@ -79,6 +79,11 @@ class Capability:
     weights: bool = True
     regularisers: Collection[str] = RIDGE
 
+    @property
+    def is_certified(self) -> bool:
+        """Whether its bound is what a certificate shows, and nothing beyond that is to be reported."""
+        return "certified" in self.bound
+
     def lacking(self, problem: Problem) -> list[str]:
         """What of a problem it cannot carry, in words; empty when it carries all of it."""
         wanted = {

@@ -140,8 +140,7 @@ def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
     from mipfs.run.side_by_side import in_order, jobs_of
 
     jobs = jobs_of(asked.jobs, len(instances))
-    limit = None if asked.memory_limit is None else asked.memory_limit / jobs
-    given = dataclasses.replace(asked, memory_limit=limit), instances
+    given = asked, instances, jobs
     results: list[Result] = []
     with closing(in_order(_one, given, range(len(instances)), jobs)) as found:
         for data, result in zip(instances, found, strict=True):
@@ -151,17 +150,18 @@ def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
     return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
 
 
-def _one(given: tuple[Asked, Sequence[Instance]], k: int) -> Result:
+def _one(given: tuple[Asked, Sequence[Instance], int], k: int) -> Result:
     """The result of one class against the rest."""
     from mipfs import drivers, formulation
     from mipfs.drivers.default import default_driver
+    from mipfs.run.side_by_side import limits_of
 
-    asked, instances = given
+    asked, instances, jobs = given
     declaration = formulation.load(asked.model)
     declared = declaration(instances[k], dict(asked.params))
     problem = formulation.compile(declared)
     driver = asked.driver or default_driver(declared, problem)
-    options = asked.options(driver)
+    options = limits_of(asked.options(driver), jobs)
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(dict(asked.params))
     return dataclasses.replace(drivers.solve(declared, driver=driver, **options), declare=None)

@@ -24,7 +24,7 @@ from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.anchors import Anchors
-from mipfs.drivers.earlier import Arrays, Earlier, apart, better, is_asked_for_more, own
+from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.executor import Executor, Exploration
 from mipfs.drivers.pacing import Search
 from mipfs.drivers.shelf import published
@@ -35,6 +35,7 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
+from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
 from mipfs.problem import Problem

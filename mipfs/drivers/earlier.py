@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Arrays
+
 if TYPE_CHECKING:
     from mipfs.run.run import Run
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = "earlier_"
 """What names of arrays begin with that are an earlier tree's, in the state of a run."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
+from mipfs.plumbing.arrays import Arrays
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -21,8 +21,6 @@ from mipfs.proof.proof import Multipliers, stored_multipliers
 from mipfs.run.checkpoint import restoring
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 TOTALS = ("floor", "closed_at", "n_nodes", "n_lps")
 

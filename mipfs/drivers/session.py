@@ -98,7 +98,7 @@ class Session:
             if problem.data.block().is_stored:
                 _ = problem.data.sha256  # of the result: a pass over the data, which a limit should not wait for
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
-            self._run.is_certified = "certified" in module.CAPABILITY.bound
+            self._run.is_certified = module.CAPABILITY.is_certified
             self._run.resume = resume
             self._run.room = None if keeper is None else keeper.room
             self._run.is_kept = keeper is not None

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 LISTED = "listed_"
 """What names of arrays begin with that are of the supports a run evaluated for its list."""

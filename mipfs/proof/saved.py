@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.arrays import Arrays, Integers
 from mipfs.proof.cuts import CutPool, cut_of_dual
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, Combination, Multipliers, Proof, stored_combinations, stored_multipliers
 from mipfs.readers.duals import WIDEST
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 FIELDS = ("_feature", "_children", "_dual", "_multiplier", "_value")
 

@@ -24,8 +24,6 @@ from mipfs.plumbing.tape import pieces
 from mipfs.problem import Problem
 from mipfs.readers.arrays import load_arrays, write_arrays
 
-Arrays = dict[str, npt.NDArray[Any]]
-
 VERSION = 6
 """Version of a state: what the drivers keep in it."""
 ANEW = "begin the run anew"

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import CheckpointWarning, ContradictionError, DataError, UsageError
+from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.output_file import is_stream
 from mipfs.result.result import Record
-from mipfs.result.state import ANEW, Arrays, Began, State, stamp_of
+from mipfs.result.state import ANEW, Began, State, stamp_of
 from mipfs.run.incumbent import Incumbent
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ an equal share of the cores for its threads. The processes are loky's, which nee
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import queue
 import tempfile
@@ -17,7 +16,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -155,9 +154,7 @@ class _Others(Generic[T]):
     def __init__(self, folder: str, work: Work[T], given: Any) -> None:
         self._file = Path(folder) / "given.pickle"
         self._work, self._given = work, given
-        self._found: queue.SimpleQueue[tuple[int, tuple[T | Died, Sequence[Warning]]] | BaseException] = (
-            queue.SimpleQueue()
-        )
+        self._found: queue.SimpleQueue[tuple[int, Told[T]] | BaseException] = queue.SimpleQueue()
         self._over = threading.Event()
         self._count = 0
         self._thread: threading.Thread | None = None
@@ -175,7 +172,7 @@ class _Others(Generic[T]):
 
     def found(self, seconds: float = 0.0) -> Iterator[tuple[int, T | Died]]:
         """What came, and what it warned of; an error among it is raised. Some seconds are waited for the first."""
-        with contextlib.suppress(queue.Empty):
+        with suppress(queue.Empty):
             while True:
                 with heard():
                     came = self._found.get(timeout=seconds) if seconds else self._found.get_nowait()
@@ -220,7 +217,7 @@ class _Others(Generic[T]):
                 try:
                     while (waiting or out) and not self._over.is_set():
                         while waiting and len(out) < self._count:
-                            with contextlib.suppress(IndexError):
+                            with suppress(IndexError):
                                 k, task = waiting.popleft()
                                 out[pool.submit(_one, asked, task)] = k, task
                         done, _ = wait(out, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)

@@ -191,22 +191,12 @@ class WholeNumbers:
 
     def refutation(self, low: Array, high: Array) -> Multipliers | None:
         """Multipliers that show that a box (p + e,) holds nothing of S; None where none are found."""
-        if not self.may_rule_out:
-            return None
-        try:
-            found = self._points(low, high)
-        except _TooLarge:
-            return None
+        found = self._solved(low, high)
         return found if isinstance(found, dict) and self.shows(found, low, high) else None
 
     def points(self, low: Array, high: Array) -> _Points | None:
         """The whole points that meet the equations among the rows in a box (p + e,); None where there are none."""
-        if not self.may_rule_out:
-            return None
-        try:
-            found = self._points(low, high)
-        except _TooLarge:
-            return None
+        found = self._solved(low, high)
         return found if isinstance(found, _Points) and found.known else None
 
     def shows(self, u: Multipliers, low: Array, high: Array) -> bool:
@@ -235,6 +225,15 @@ class WholeNumbers:
             ends = self._ends[r] if r > FIRST_EXTRA else _at(low, high, self.n_features + FIRST_EXTRA - r)
             least, most = least + value * ends[value < 0], most + value * ends[value > 0]
         return least, most
+
+    def _solved(self, low: Array, high: Array) -> Multipliers | _Points | None:
+        """What `_points` says of a box; None too where no row rules anything out, or there is too much to look at."""
+        if not self.may_rule_out:
+            return None
+        try:
+            return self._points(low, high)
+        except _TooLarge:
+            return None
 
     def _points(self, low: Array, high: Array) -> Multipliers | _Points | None:
         """Multipliers that rule the box out, or what is left of it; None where rounding leaves it in doubt."""

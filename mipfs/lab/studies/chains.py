@@ -20,7 +20,6 @@ from typing import Any
 from mipfs.lab.studies.solution_path import Point
 from mipfs.lab.studies.steps import Steps
 from mipfs.lab.studies.walk import Solved, Walk
-from mipfs.plumbing import output_file
 from mipfs.run.side_by_side import Died, outcomes
 
 SUFFIX = ".point"
@@ -55,7 +54,9 @@ class Given:
     def keep(self, part: int, at: int, point: Point) -> None:
         """Tell of a point, or leave it for the process that does."""
         if os.getpid() != self.here:
-            output_file.save([(self.folder / f"{part}-{at}{SUFFIX}", pickle.dumps(point))])
+            unfinished = self.folder / f"{part}-{at}.part"
+            unfinished.write_bytes(pickle.dumps(point))
+            unfinished.replace(unfinished.with_suffix(SUFFIX))  # of a folder that goes with the run: no need of a disk
         elif part == 0:
             self.walk.on_point(point)
 
