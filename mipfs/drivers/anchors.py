@@ -24,6 +24,8 @@ from mipfs.drivers.tree_proof import Node
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.completions import ABOVE, STOPPED, Completions, Found, are_few, first_places
 from mipfs.inner.propagation import Fixed
+from mipfs.kernels.subtree import GIVEN_BACK
+from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing.arrays import Integers, changed
 from mipfs.plumbing.machine import at_work
 from mipfs.proof.duals import DualStore
@@ -108,18 +110,21 @@ class Anchors:
 
     def takes(self, node: Node) -> bool:
         """Whether a node is enumerated: by its free places, and how many selections it holds."""
-        if not self.is_on or node.is_given_back:
+        if not self.is_on or node.why == GIVEN_BACK:
             return False
         places, free = self._places(node), np.count_nonzero(node.states == FREE)
         is_small = self._first == 2 or 0.5 * free * (free - 1) <= self.settings.pairs
         return bool(free > 0 and (places == 1 or (places == 2 and is_small)))
 
-    def enumerated(self, nodes: Sequence[Node]) -> list[Node]:
+    def enumerated(self, nodes: OpenNodes) -> OpenNodes:
         """Close the nodes that are enumerated, or a part of each, which is opened again; returns the others."""
-        chosen = [node for node in nodes if self.takes(node)]
-        if chosen:
-            self._close(chosen)
-        return [node for node in nodes if not self.takes(node)]
+        if not self.is_on or not nodes.heads.size:
+            return nodes
+        each = [self.tree.node(nodes, at) for at in range(nodes.heads.size)]
+        takes = np.array([self.takes(node) for node in each])
+        if takes.any():
+            self._close([each[at] for at in np.flatnonzero(takes).tolist()])
+        return nodes._replace(heads=nodes.heads[~takes])
 
     def _close(self, nodes: Sequence[Node]) -> None:
         """Close nodes with one free place; of those with two, close a batch of columns, and open them again."""
@@ -245,7 +250,8 @@ class Anchors:
                 break
             given_back = chain.leaves > self.settings.leaves
             if given_back or tree.stop[0] or tree.run.must_stop:
-                tree.push(replace(node, place=chain.place, states=chain.states, is_given_back=given_back))
+                why = GIVEN_BACK if given_back else node.why
+                tree.push(replace(node, place=chain.place, states=chain.states, why=why))
                 return
             chain.cutoff = tree.cutoff
             found = self._round(chain.states, chain.cutoff, pool)

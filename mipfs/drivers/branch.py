@@ -4,8 +4,9 @@
     in order: close the nodes whose bound reaches the cutoff; fix what screening fixes in the others, round them to
     incumbents, and split them on the fractional feature of largest |w_j|
 
-Nodes are taken in batches whose size depends on the tree alone, solved by as many threads as there are, and merged in
-order, so the tree and the answer do not depend on the number of threads (`mipfs.drivers.tree`). For structural losses,
+Nodes are taken in batches, and cut into units of work, whose size depends on the tree alone; units are explored by as
+many threads as there are, and merged in order, so the tree and the answer do not depend on the number of threads
+(`mipfs.drivers.tree`). While a batch is explored the one before is merged, and incumbents are looked for. For structural losses,
 and where the user's own variables are whole numbers, on which the tree must split too, nodes are LPs over shared cuts
 (`mipfs.drivers.gbd`).
 """
@@ -13,7 +14,7 @@ and where the user's own variables are whole numbers, on which the tree must spl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
@@ -25,11 +26,10 @@ from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.anchors import Anchors
 from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
-from mipfs.drivers.executor import Executor, Exploration
+from mipfs.drivers.executor import Executor, Exploration, Part
 from mipfs.drivers.pacing import Search
 from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
-from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
@@ -89,8 +89,8 @@ class Options(Declared):
         Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
         (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.
     batch : int >= 1, optional
-        Nodes that are handed out at a time: by default 8, of small nodes later up to 32, elsewhere 64. The tree
-        depends on this number, and not on who explores it.
+        Nodes that are handed out at a time: by default a share of those that are open, at least 8, and of small nodes
+        up to some hundreds. The tree depends on this number, and not on who explores it.
     branching : str, optional
         The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
     client : dask.distributed.Client, optional
@@ -157,48 +157,26 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     return Tree(run, supports, tol)
 
 
-def _fixed_batch(run: Run) -> int | None:
-    """Nodes that are handed out at a time, where that number does not grow with the tree."""
-    batch = run.options.batch
-    if batch is None:
-        is_here = run.options.client is None and run.options.executor is None
-        batch = None if is_here else run.settings.tree.spread
-    return None if batch is None else int(batch)
+def _batch(run: Run, tree: Tree) -> int:
+    """How many nodes are handed out next, as the tree alone decides: a share of the open ones.
+
+    Many in a large tree, so that there is work for many cores; those of least bound all the same.
+    """
+    if run.options.batch is not None:
+        return int(run.options.batch)
+    settings = tree.settings
+    most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
+    batch = max(settings.batch, min(most, tree.n_open // settings.share))
+    limit = run.options.iteration_limit
+    left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget
+    return int(max(settings.batch, min(batch, left)))
 
 
-def _grown_batch(tree: Tree) -> int:
-    """More nodes at a time where they are small and the tree is large."""
-    most = tree.settings.most_batches
-    settled = tree.n_nodes // tree.settings.settled
-    return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
-
-
-def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> list[tuple[Node, Any]]:
-    """Take over, in order, what was found below some nodes; one that nobody came to is open as before. None is left."""
-
-    def found() -> Iterator[tuple[Node, Any]]:
-        for _, ticket in waiting[-1:]:  # the last first: what is waited for once wakes this thread once
-            exploration.result(ticket)
-        for node, ticket in waiting:
-            piece = exploration.result(ticket)
-            if piece is None:
-                tree.push(node)
-            else:
-                yield node, piece
-
-    tree.merge(found())
-    return []
-
-
-def _tidied(
-    tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
-) -> tuple[list[Node], list[tuple[Node, Any]]]:
-    """The nodes that are out, and with their tickets; renumbered where a proof that nobody wants was dropped."""
-    taken = [node for node, _ in waiting]
-    if tree.is_littered:
-        taken = tree.forget(taken)
-        waiting = [(node, exploration.again(ticket, node)) for node, (_, ticket) in zip(taken, waiting, strict=True)]
-    return taken, waiting
+def _merge(tree: Tree, exploration: Exploration, out: Sequence[Part]) -> None:
+    """Take over, in order, what was found below some nodes; those that nobody came to are open as before."""
+    for part in out[-1:]:  # the last first: what is waited for once wakes this thread once
+        exploration.result(part)
+    tree.merge([part.unit for part in out], [exploration.result(part) for part in out])
 
 
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
@@ -284,7 +262,6 @@ def search(run: Run) -> Steps:
             raise UsageError(f"branching {ONE_MASTER}")
         yield from gbd.search(run)
         return
-    fixed = _fixed_batch(run)
     begun = gbd.begin(run)
     if begun is None:
         return
@@ -306,25 +283,28 @@ def search(run: Run) -> Steps:
     _report(run, tree, tree.bound, anchors)
     yield partial(tree_state.saved, tree, earlier)
     with Exploration(tree) as exploration:
-        waiting: list[tuple[Node, Any]] = []
+        out: Sequence[Part] = ()
         while run.stop() is None:
-            batch = fixed or _grown_batch(tree)
-            nodes = anchors.enumerated(tree.pop(batch))
-            cutoff = tree.cutoff
-            begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
-            beside.go_on(batch / tree.settings.batch)  # while two batches are out: no worker waits for these SVMs
-            _merge(tree, exploration, waiting)  # the batch before, while this one is explored
-            waiting = begun_now
-            if waiting and tree.n_open < batch:
-                waiting = _merge(tree, exploration, waiting)
-            run.closed = not tree.n_open and not waiting
-            if not waiting:
+            batch = _batch(run, tree)
+            units = tree.units(anchors.enumerated(tree.pop(batch)), tree.cutoff)
+            searching = exploration.beside(partial(beside.go_on, batch / tree.settings.batch))
+            begun = exploration.begin(units)
+            exploration.waited(searching)
+            _merge(tree, exploration, out)  # the batch before, while this one is explored
+            out = begun
+            if out and tree.n_open < batch:
+                _merge(tree, exploration, out)
+                out = ()
+            if not out:
                 beside.round()
+            run.closed = not tree.n_open and not out
             supports.reduce()
-            taken, waiting = _tidied(tree, exploration, waiting)
-            _report(run, tree, min([tree.bound, *(node.bound for node in taken)]), anchors)
+            if tree.is_littered:
+                tree.forget([part.unit for part in out])
+            taken = [part.unit for part in out]
+            _report(run, tree, min([tree.bound, *(float(unit.nodes.heads["bound"].min()) for unit in taken)]), anchors)
             yield partial(tree_state.saved, tree, earlier, taken)
-        _merge(tree, exploration, waiting)  # as a whole, unless the run must stop: whatever the moment, one answer
+        _merge(tree, exploration, out)  # as a whole, unless the run must stop: whatever the moment, one answer
         beside.round()
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)

@@ -54,7 +54,8 @@ class Search:
             supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def round(self) -> None:
-        """Round the weights that explorations left for it, to incumbents."""
+        """Evaluate the selections that explorations left alone, and round the weights that they left to incumbents."""
+        self._tree.close_leaves()
         offers, self._tree.offers = self._tree.offers, []
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total)

@@ -1,4 +1,4 @@
-"""What explorations leave behind, several at a time, as whole arrays: their dual vectors, places and open nodes.
+"""What units of work leave behind, many at a time, as whole arrays: their dual vectors, places and open nodes.
 
 A piece has its own numbering; one pass over all of them puts them into the proof's.
 """
@@ -11,35 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import States, Warm
-from mipfs.kernels.structures import Piece
+from mipfs.kernels.units import Found, OpenNodes
 from mipfs.plumbing.arrays import Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import REFUTED, SCREENED, Proof
 
 
 class Numbers(NamedTuple):
-    """The proof's numbers of the multipliers of rows that go with the dual vectors of some pieces.
+    """The tree's and the proof's numbers of the multipliers of rows that go with the dual vectors of some pieces.
 
     Attributes
     ----------
-    first : (B,) with the first dual vector of every piece
-    others : with all others, one after the other
-    rays : (2·rows,) those that show that one side of a row is broken
+    first, first_shown : (B,) with the first dual vector of every piece
+    others, others_shown : (D,) with all others, one after the other
+    rays : (2·rows,) of the proof, those that show that one side of a row is broken
     """
 
     first: Integers
+    first_shown: Integers
     others: Integers
+    others_shown: Integers
     rays: Integers
-
-
-class OpenNode(NamedTuple):
-    """A node that goes back: why, its age, its dual vector's position in the piece, and what else a `Node` has."""
-
-    why: int
-    age: int
-    parent: int
-    node: tuple[float, int, int, States, Warm]
 
 
 class Pieces:
@@ -47,26 +39,23 @@ class Pieces:
 
     Parameters
     ----------
-    pieces : sequence of Piece, not empty
-    places, duals : of each the open node that it was explored from, and the dual vector that earned its bound
+    found : sequence of Found, not empty
+    heads : (B,) OPEN_NODE, the open nodes that they were explored from, in order
 
     Attributes
     ----------
     totals : (B,) TOTALS of every piece
+    prices : (D, rows) multipliers that go with the fresh dual vectors
     """
 
-    def __init__(self, pieces: Sequence[Piece], places: Sequence[int], duals: Sequence[int]) -> None:
-        self._pieces = pieces
-        self._roots = np.array(places, dtype=np.int64)
-        self._duals = np.array(duals, dtype=np.int64)
-        self.totals = _one_after_the_other([piece.totals for piece in pieces])
-        self._counts = {name: self.totals[name] for name in ("nodes", "places", "duals", "bytes")}
+    def __init__(self, found: Sequence[Found], heads: npt.NDArray[Any]) -> None:
+        self._found = found
+        self._heads = heads
+        self.totals = self._joined("totals")
+        self.prices = self._joined("prices")
 
-    def _joined(self, name: str, counted: str, first: int = 0) -> npt.NDArray[Any]:
-        """An array of all pieces, from `first` up to what is used of each."""
-        arrays = (getattr(piece, name) for piece in self._pieces)
-        counts = self._counts[counted].tolist()
-        return _one_after_the_other([array[first:count] for array, count in zip(arrays, counts, strict=True)])
+    def _joined(self, name: str) -> npt.NDArray[Any]:
+        return one_after_the_other([getattr(one, name) for one in self._found])
 
     def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
@@ -79,61 +68,61 @@ class Pieces:
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)
-        fresh = self._counts["duals"] - 1
-        sizes = self._counts["bytes"]
-        n_places = self._counts["places"]
-        packed = self._joined("packed", "bytes").tobytes()
-        added = self._joined("duals", "duals", 1)
+        fresh, sizes, n_places = self.totals["duals"] - 1, self.totals["bytes"], self.totals["places"]
+        added = self._joined("duals")
         ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, fresh)
-        begun = duals.extend(packed, ends, added["grid"], added["top"], added["width"])
-        before = np.cumsum(fresh) - fresh
-        self._offset = begun + before - 1
-        places = self._joined("places", "places")
+        begun = duals.extend(self._joined("packed"), ends, added["grid"], added["top"], added["width"])
+        self._before = np.cumsum(fresh) - fresh
+        self._begun = begun
+        places = self._joined("places")
         feature = np.append(alive, [SCREENED, -1])[places["feature"]]
         local = places["dual"]
         dual = np.where(local >= 0, self._position(local, n_places), local)
         children = np.stack((places["outside"], places["inside"]), axis=1)
-        numbered = None if numbers is None else self._numbered(numbers, places, np.repeat(before, n_places))
-        self._first = proof.attach_all(self._roots, n_places, feature, children, dual, places["value"], numbered)
+        numbered = None if numbers is None else self._shown(numbers, places)
+        self._first = proof.attach_all(
+            self._heads["place"], n_places, feature, children, dual, places["value"], numbered
+        )
 
-    def _numbered(self, numbers: Numbers, places: npt.NDArray[Any], before: Integers) -> Integers:
-        """The multipliers at every place, by its dual vector in its piece and how many fresh ones come before it."""
+    def _shown(self, numbers: Numbers, places: npt.NDArray[Any]) -> Integers:
+        """The proof's multipliers at every place, by its dual vector in its piece."""
         local = places["dual"]
-        place = np.minimum(np.maximum(local - 1, 0) + before, numbers.others.size)
-        found = np.where(local == 0, np.repeat(numbers.first, self._counts["places"]), -1)
-        found = np.where(local > 0, np.append(numbers.others, -1)[place], found)
-        return np.where(local == REFUTED, np.append(numbers.rays, -1)[places["cause"]], found)
+        shown = self._of(numbers.first_shown, numbers.others_shown, local, self.totals["places"])
+        return np.where(local == REFUTED, np.append(numbers.rays, -1)[places["cause"]], shown)
+
+    def _of(self, first: Integers, others: Integers, dual: Integers, counts: Integers) -> Integers:
+        """What goes with the dual vectors `dual` of the pieces, counts_i of piece i; −1 where there is none."""
+        place = np.minimum(np.maximum(dual - 1, 0) + np.repeat(self._before, counts), others.size)
+        found = np.where(dual == 0, np.repeat(first, counts), -1)
+        return np.where(dual > 0, np.append(others, -1)[place], found)
 
     def _position(self, dual: Integers, counts: Integers) -> Integers:
-        """Where the dual vectors `dual` of the pieces, of which piece i has counts_i places, are in the store."""
-        return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
+        """Where the dual vectors `dual` of the pieces, of which piece i has counts_i, are in the store."""
+        offset = np.repeat(self._begun + self._before - 1, counts)
+        return np.where(dual > 0, dual + offset, np.repeat(self._heads["dual"], counts))
 
-    def open_nodes(self) -> Iterator[list[OpenNode]]:
-        """The nodes of every piece that go back."""
-        counts = self._counts["nodes"]
-        nodes = self._joined("nodes", "nodes")
-        there = np.flatnonzero(nodes["place"] >= 0)
-        place = nodes["place"] + np.repeat(self._first, counts)
-        place = np.where(nodes["place"] > 0, place, np.repeat(self._roots, counts))[there].tolist()
-        dual = self._position(nodes["parent"], counts)[there].tolist()
-        parents = nodes["parent"][there].tolist()
-        ages = nodes["age"][there].tolist()
-        states = self._joined("states", "nodes")
-        weights = self._joined("weights", "nodes")
-        warms = Warm.of_rows(weights[there], nodes["intercept"][there], nodes["rho"][there])
-        bounds = nodes["bound"][there].tolist()
-        rows = there.tolist()
-        why = nodes["why"][there].tolist()
-        at = 0
-        for end in np.searchsorted(there, np.cumsum(counts)).tolist():
-            yield [
-                OpenNode(why[t], ages[t], parents[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
-                for t in range(at, end)
-            ]
-            at = end
+    def offers(self) -> Iterator[list[tuple[npt.NDArray[np.float32], float, bool]]]:
+        """Of every piece the weights to round, what their σ add up to, and whether they are those of its first node."""
+        for one in self._found:
+            ends = np.cumsum(one.offered).tolist()
+            for begin, end, first in zip([0, *ends], ends, one.is_first.tolist(), strict=False):
+                yield [(one.offers[r], float(one.sums[r]), first and r == begin) for r in range(begin, end)]
+
+    def back(self, numbers: Numbers | None = None) -> OpenNodes:
+        """The nodes that are open still, in the order of their pieces."""
+        counts = self._joined("counts")
+        heads = one_after_the_other([one.back.heads for one in self._found])
+        sizes = np.array([one.back.words.size for one in self._found])
+        heads["start"] += np.repeat(np.cumsum(sizes) - sizes, [one.back.heads.size for one in self._found])
+        place, parent = heads["place"], heads["dual"].copy()
+        moved = place + np.repeat(self._first, counts)
+        heads["place"] = np.where(place > 0, moved, np.repeat(self._heads["place"], counts))
+        heads["dual"] = self._position(parent, counts)
+        heads["prices"] = -1 if numbers is None else self._of(numbers.first, numbers.others, parent, counts)
+        return OpenNodes(heads, np.concatenate([one.back.words for one in self._found]))
 
 
-def _one_after_the_other(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def one_after_the_other(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Arrays of one type, joined; records as bytes, since numpy would compare their fields in Python."""
     kind = parts[0].dtype
     if kind.names is None:

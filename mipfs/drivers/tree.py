@@ -12,7 +12,7 @@ without rows has none to propagate and no multipliers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,15 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import RULES, get_rule
-from mipfs.drivers.pieces import Numbers, Pieces
+from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
 from mipfs.drivers.tree_proof import Node, TreeProof
-from mipfs.drivers.waiting import Waiting
+from mipfs.drivers.waiting import Waiting, packed, unpacked, words_of
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
-from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.inner.unit import Explored, Unit
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
-from mipfs.kernels.structures import Piece
+from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
@@ -63,13 +66,14 @@ class Tree(TreeProof):
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
+        self.leaves = list[Node]()
         self.waiting = Waiting(run.room)
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self.waiting.least)
+        return min([self.floor, self.waiting.least, *(node.bound for node in self.leaves)])
 
     @property
     def cutoff(self) -> float:
@@ -150,15 +154,33 @@ class Tree(TreeProof):
             self.relaxation = self.relaxation.restricted(np.searchsorted(self.relaxation.alive, alive))
         self.relaxation.coarsen(self.loss)
 
-    def forget(self, taken: Sequence[Node]) -> list[Node]:
-        """Keep of a proof that nobody wants what open nodes need; returns those that are being explored, renumbered."""
-        duals = self.moved([*(node.dual for node in taken), *self.waiting.duals()])
-        self.waiting.renumber(len(taken), duals[len(taken) :])
-        return [replace(node, place=k, dual=duals[k]) for k, node in enumerate(taken)]
+    def forget(self, taken: Sequence[Unit]) -> None:
+        """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
+        leaves = np.array([(node.place, node.dual) for node in self.leaves], dtype=np.int64).reshape(-1, 2)
+        held = [unit.nodes.heads for unit in taken] + [self.waiting.heads]
+        old = np.concatenate([leaves[:, 1], *(heads["dual"] for heads in held)])
+        duals = self.moved(old)
+        prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
+        at = len(self.leaves)
+        self.leaves = [replace(node, place=k, dual=int(duals[k])) for k, node in enumerate(self.leaves)]
+        for heads in held:
+            own = slice(at, at + heads.size)
+            heads["place"], heads["dual"] = np.arange(own.start, own.stop), duals[own]
+            heads["prices"] = prices[own.start - len(self.leaves) : own.stop - len(self.leaves)]
+            at = own.stop
 
     def push(self, node: Node) -> None:
         """Put a node among the open ones, by its bound."""
-        self.waiting.push(node)
+        nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
+        nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
+        self.waiting.extend(nodes)
+
+    def node(self, nodes: OpenNodes, at: int) -> Node:
+        """One of some open nodes, as an object."""
+        head = nodes.heads[at]
+        states, warm = unpacked(nodes, at, self.relaxation.alive.size)
+        place, dual, prices, age, why = (int(head[name]) for name in ("place", "dual", "prices", "age", "why"))
+        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why)
 
     def enter(self, node: Node) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
@@ -169,18 +191,28 @@ class Tree(TreeProof):
             return
         self.push(replace(node, place=place, states=states))
 
-    def pop(self, count: int) -> list[Node]:
+    def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
-        nodes: list[Node] = []
-        cutoff = self.cutoff
-        self.waiting.tidy()
-        while len(self.waiting) and len(nodes) < count:
-            node = self.waiting.take()
-            if node.bound >= cutoff or self.has_ties_only(node):
-                self.close(node, node.bound)
-            else:
-                nodes.append(node)
-        return nodes
+        k = self.relaxation.alive.size
+        while len(self.waiting):
+            if self.waiting.least >= self.cutoff:
+                self.close_all(self.waiting.clear())
+                break
+            nodes = self.waiting.pop(count, k)
+            heads = nodes.heads
+            closed = (heads["bound"] >= self.cutoff) | self._ties_only(nodes)
+            self.close_all(heads[closed])
+            if not closed.all():
+                return nodes._replace(heads=heads[~closed])
+        return OpenNodes.empty()
+
+    def _ties_only(self, nodes: OpenNodes) -> npt.NDArray[np.bool_]:
+        """Which of some open nodes hold nothing but what is counted in a list of near-optimal supports."""
+        found = np.zeros(nodes.heads.size, dtype=bool)
+        if self.run.wants_all:
+            for at in np.flatnonzero(nodes.heads["bound"] >= self.run.cutoff).tolist():
+                found[at] = self.has_ties_only(self.node(nodes, at))
+        return found
 
     def has_ties_only(self, node: Node) -> bool:
         """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
@@ -198,96 +230,92 @@ class Tree(TreeProof):
         sizes[alive] = node.warm.w
         return self.supports.has_ties_only(inside, free, node.bound, sizes)
 
-    def explore(self, nodes: Sequence[Node], duals: Sequence[Array], asks: Sequence[Ask]) -> list[Any]:
-        """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""
-        each = [(node.states, node.warm, alpha, ask) for node, alpha, ask in zip(nodes, duals, asks, strict=True)]
-        return list(self.relaxation.explore_all(each))
+    def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
+        """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
+        count = nodes.heads.size
+        size = max(1, min(self.relaxation.together, count // self.settings.least_units))
+        return [self.unit(nodes, slice(at, at + size), cutoff) for at in range(0, count, size)]
 
-    def asked(self, node: Node, cutoff: float) -> Ask:
-        """What the node solver is asked beside the node's states, warm start and dual vector."""
-        level = self.level(node, cutoff)
-        until = self.until(node, cutoff)
-        return Ask(node.y, node.age, node.anew, node.bound, cutoff, level, self.tol, *until)
+    def unit(self, nodes: OpenNodes, own: slice, cutoff: float) -> Unit:
+        """Some of the nodes, with what is asked of each, which does not depend on when it is explored."""
+        assert isinstance(self.proof.duals, DualStore)
+        heads, k = nodes.heads[own].copy(), self.relaxation.alive.size
+        begins, sizes = heads["start"], words_of(heads, k)
+        words = np.concatenate(
+            [nodes.words[at : at + size] for at, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
+        )
+        heads["start"] = np.cumsum(sizes) - sizes
+        used, of = np.unique(heads["dual"], return_inverse=True)
+        data, *numbers = self.proof.duals.packed(used)
+        ends, exponent, level, width = (np.asarray(one, dtype=np.int64) for one in numbers)
+        duals = FirstDuals(np.frombuffer(data, dtype=np.uint8), ends, exponent, level, width, of)
+        return Unit(OpenNodes(heads, words), duals, self.limits(heads["bound"], cutoff), self.prices.of(heads["prices"]))
 
-    def until(self, node: Node, cutoff: float) -> tuple[float, float]:
-        """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
-        if not math.isfinite(cutoff):
-            return 0.0, -math.inf
-        return self.settings.clear, node.bound if cutoff - node.bound > self.settings.far * abs(cutoff) else -math.inf
+    def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
+        """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
 
-    def level(self, node: Node, cutoff: float) -> float:
-        """Its subtree is explored up to this bound: a share of the way to the cutoff, all of it where that is near.
-
-        In a large tree less is near: a limit may end it.
+        A subtree is explored up to a share of the way to the cutoff, and all of it where that is near; in a large tree
+        less is near: a limit may end it. A relaxation is left at a share of its distance to the cutoff, and that of a
+        node that is far only once it lifts the bound.
         """
-        if not math.isfinite(cutoff):
-            return math.inf
         settings = self.settings
-        near = settings.far if self.n_nodes >= settings.large else settings.near
-        is_near = cutoff - node.bound <= near * abs(cutoff)
-        return cutoff if is_near else node.bound + settings.level * (cutoff - node.bound)
+        found = np.zeros(bound.size, LIMITS)
+        found["cutoff"], found["tol"], found["level"] = cutoff, self.tol, math.inf
+        if math.isfinite(cutoff):
+            near = settings.far if self.n_nodes >= settings.large else settings.near
+            way = cutoff - bound
+            found["level"] = np.where(way <= near * abs(cutoff), cutoff, bound + settings.level * way)
+            found["share"], found["rises"] = settings.clear, way > settings.far * abs(cutoff)
+        return found
 
-    def duals(self, nodes: Sequence[Node]) -> list[Array]:
-        """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
-        read: dict[int, Array] = {}
-        for index in {node.dual for node in nodes}:
-            whole, q = self.proof.dual(index)
-            read[index] = np.ldexp(whole.astype(float), -q)
-        return [read[node.dual] for node in nodes]
+    def merge(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> None:
+        """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
-    def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
-        """Take over, in order, what solves found, each as soon as it is there, then the subtrees that were explored."""
-        nodes = list[Node]()
-        pieces = list[Piece]()
-        for node, outcome in found:
-            if isinstance(outcome, Piece):
-                nodes.append(node)
-                pieces.append(outcome)
-            else:
-                self.take_in(node, outcome)
-        if not nodes:
-            return
-        joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
-        joined.enter(self.proof, self.relaxation.alive, self.numbers(nodes, pieces))
-        self.take_pieces(pieces, joined)
+        First what the interior point found, then the subtrees that were explored.
+        """
+        heads, pieces = list[npt.NDArray[Any]](), list[Found]()
+        for unit, one in zip(units, found, strict=True):
+            if one is None:
+                self.waiting.extend(unit.nodes, in_order=True)
+                continue
+            for at, outcome in zip(np.flatnonzero(~one.explored).tolist(), one.outcomes, strict=True):
+                self.take_in(self.node(unit.nodes, at), outcome)
+            if one.found is not None:
+                heads.append(unit.nodes.heads[one.explored])
+                pieces.append(one.found)
+        if pieces:
+            self.take_pieces(Pieces(pieces, one_after_the_other(heads)), one_after_the_other(heads)["prices"])
 
-    def numbers(self, nodes: Sequence[Node], pieces: Sequence[Piece]) -> Numbers | None:
-        """The proof's numbers of the multipliers of some pieces; None where there are no rows."""
-        if self.relaxation.propagation.count == 0:
-            return None
-        first = np.array([self.number(node.y) for node in nodes])
-        others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals["duals"][0])]]
-        return Numbers(first, np.array(others, dtype=np.int64), self.rays)
+    def take_pieces(self, pieces: Pieces, prices: Integers) -> None:
+        """Enter the pieces of explorations into the proof, and keep what they left open, and which are leaves."""
+        numbers = None
+        if self.relaxation.propagation.count:
+            others = self.prices.add_all(pieces.prices)
+            numbers = Numbers(prices, self.numbers(prices), others, self.numbers(others), self.rays)
+        pieces.enter(self.proof, self.relaxation.alive, numbers)
+        self.count(pieces)
+        back = pieces.back(numbers)
+        why = back.heads["why"]
+        is_leaf = why == subtree.LEAF
+        self.leaves += [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
+        self.rescued += int(np.count_nonzero(why == subtree.STUCK))
+        self.waiting.extend(back._replace(heads=back.heads[~is_leaf]))
 
-    def take_pieces(self, pieces: Sequence[Piece], joined: Pieces) -> None:
-        """Count what explorations did, keep what they left open, and which weights are to be rounded."""
-        offers = joined.totals["offers"].tolist()
-        solved = joined.totals["solved"].tolist()
-        self.steps += int(joined.totals["steps"].sum())
-        self.stalled += int(joined.totals["stalled"].sum())
-        self.done(float(joined.totals["floor"].min()))
-        for t, (piece, back) in enumerate(zip(pieces, joined.open_nodes(), strict=True)):
-            self.n_nodes += solved[t]
-            for one in back:
-                y = piece.prices[one.parent].copy()
-                node = Node(*one.node, y=y, age=one.age, anew=one.why == subtree.DEAR)
-                if one.why == subtree.LEAF:
-                    self.leaf(node)
-                elif one.why == subtree.STUCK:
-                    self.rescue(node)
-                else:
-                    self.push(node)
-            rounds = self.n_nodes // self.settings.rounding_every
-            often = self.n_nodes <= self.settings.roundings or rounds > self.rounded
-            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, offers[t]):
-                self.offers.append((piece.offers[offer].copy(), float(piece.sums[offer])))
-                self.rounded = rounds
-
-    def rescue(self, node: Node) -> None:
-        """Solve a node on which the Newton steps stalled by the interior point."""
-        self.rescued += 1
-        (alpha,), cutoff = self.duals([node]), self.cutoff
-        self.take_in(node, self.relaxation.explore(node.states, node.warm, alpha, self.asked(node, cutoff)))
+    def count(self, pieces: Pieces) -> None:
+        """Count what explorations did, and keep which weights are to be rounded."""
+        totals = pieces.totals
+        self.steps += int(totals["steps"].sum())
+        self.stalled += int(totals["stalled"].sum())
+        self.done(float(totals["floor"].min()))
+        settings = self.settings
+        for solved, offers in zip(totals["solved"].tolist(), pieces.offers(), strict=True):
+            self.n_nodes += solved
+            rounds = self.n_nodes // settings.rounding_every
+            often = self.n_nodes <= settings.roundings or rounds > self.rounded
+            for size, total, is_first in offers:
+                if often or not is_first:
+                    self.offers.append((size, total))
+                    self.rounded = rounds
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Take over what the interior point found at a node: prune it, or fix, and split it.
@@ -322,7 +350,7 @@ class Tree(TreeProof):
         is_carried = self.relaxation.kernel is not None
         if is_carried:
             warm = Warm(warm.w, warm.b, -warm.rho)
-        node = replace(node, place=place, states=states, warm=warm, age=0, anew=False)
+        node = replace(node, place=place, states=states, warm=warm, age=0, why=subtree.OPEN)
         if is_carried:
             self.push(node)
         else:
@@ -344,6 +372,12 @@ class Tree(TreeProof):
                 self.close(node, node.bound)
                 return
         self.split(node, self.relaxation.to_split(node.states, outcome, self.cutoff))
+
+    def close_leaves(self) -> None:
+        """Evaluate what explorations left as one selection each."""
+        leaves, self.leaves = self.leaves, []
+        for node in leaves:
+            self.leaf(node)
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
@@ -409,7 +443,7 @@ class Tree(TreeProof):
         for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
             states = node.states.copy()
             states[j] = value
-            self.enter(replace(node, place=place, states=states, anew=False))
+            self.enter(replace(node, place=place, states=states, why=subtree.OPEN))
 
     @property
     def work(self) -> float:
@@ -422,7 +456,7 @@ class Tree(TreeProof):
         run = self.run
         swaps = Swaps(self.supports, self.supports.pool)
         if len(self.waiting):
-            node = self.waiting.first
+            node = self.node(self.waiting.first(self.relaxation.alive.size), 0)
             scores = np.zeros(run.problem.atoms.count)
             scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
             scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
@@ -442,8 +476,8 @@ class Tree(TreeProof):
     @property
     def n_open(self) -> int:
         """The number of open nodes."""
-        return len(self.waiting)
+        return len(self.waiting) + len(self.leaves)
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
-        return self.finished(self.waiting) if self.n_nodes else None
+        return self.finished(self.waiting.heads) if self.n_nodes else None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.kernels.subtree import OPEN
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.proof.duals import DualStore
@@ -44,8 +46,8 @@ class Node:
     warm : Warm, where its solve begins
     y : (r,) multipliers of the rows
     age : nodes above it that only stepped the multipliers, since the interior point found some
-    anew : whether they are to be found anew before the subtree below the node is explored
-    is_given_back : whether it was enumerated (`mipfs.drivers.anchors`), and holds too much for that
+    why : what is done with it: it is explored (`OPEN` of `mipfs.kernels.subtree`), solved by the interior point (`DEAR`,
+        `STUCK`), or explored, for it holds too much for an enumeration (`GIVEN_BACK` of `mipfs.drivers.anchors`)
     """
 
     bound: float
@@ -55,8 +57,7 @@ class Node:
     warm: Warm
     y: Array = field(default_factory=lambda: np.zeros(0))
     age: int = 0
-    anew: bool = False
-    is_given_back: bool = False
+    why: int = OPEN
 
 
 class TreeProof:
@@ -80,7 +81,9 @@ class TreeProof:
         self.floor = math.inf
         self.closed_at = math.inf
         self.lost = False
+        self.prices = Prices(len(run.problem.selection.rows))
         self._needed = 0
+        self._shown = dict[int, int]()
 
     def screen(
         self,
@@ -124,16 +127,31 @@ class TreeProof:
         self.proof.close(node.place, node.dual, self.shown(node.y))
         self.done(bound, is_final=is_final)
 
+    def close_all(self, heads: npt.NDArray[Any]) -> None:
+        """Prune open nodes with what they have."""
+        if heads.size:
+            self.proof.close_all(heads["place"], heads["dual"], self.numbers(heads["prices"]))
+            self.done(float(heads["bound"].min()))
+
     def done(self, bound: float, *, is_final: bool = False) -> None:
         """Keep the bound of what is done."""
         self.floor = min(self.floor, bound)
         if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
-    def number(self, y: Array) -> int:
-        """The proof's number of multipliers; −1 where the rows play no part."""
-        shown = self.shown(y)
-        return -1 if shown is None else self.proof.keep(shown)
+    def numbers(self, prices: Integers) -> Integers:
+        """The proof's numbers of multipliers by those of `self.prices`; −1 where the rows play no part."""
+        wanted, place = np.unique(prices, return_inverse=True)
+        return np.array([self.number(k) for k in wanted.tolist()], dtype=np.int64)[place]
+
+    def number(self, price: int) -> int:
+        """The proof's number of multipliers by that of `self.prices`; −1 where the rows play no part."""
+        if price < 0:
+            return -1
+        if price not in self._shown:
+            shown = self.shown(self.prices[price])
+            self._shown[price] = -1 if shown is None else self.proof.keep(shown)
+        return self._shown[price]
 
     @cached_property
     def rays(self) -> Integers:
@@ -152,10 +170,10 @@ class TreeProof:
         self.lost = self.lost or mended is None
         return mended
 
-    def finished(self, nodes: Iterable[Node]) -> Proof | None:
+    def finished(self, heads: npt.NDArray[Any]) -> Proof | None:
         """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
-        for node in nodes if self.run.options.certificate else ():
-            self.proof.close(node.place, node.dual, self.shown(node.y))
+        if self.run.options.certificate:
+            self.proof.close_all(heads["place"], heads["dual"], self.numbers(heads["prices"]))
         if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
             self.proof.trim(self.run.bound)
         return None if self.lost or not self.run.options.certificate else self.proof
@@ -177,10 +195,62 @@ class TreeProof:
         """Whether most of what is kept belongs to nodes that are done, and nobody wants a certificate."""
         return not self.run.options.certificate and self.n_bytes > LITTER * self._needed + LEAST_LITTER
 
-    def moved(self, duals: Sequence[int]) -> list[int]:
+    def moved(self, duals: Integers) -> Integers:
         """Begin the proof anew with open nodes 0, 1, … and the dual vectors of each, which get new numbers."""
-        used, place = np.unique(np.array(duals, dtype=np.int64), return_inverse=True)
-        self.proof = anew(self.proof, len(duals), used)
+        used, place = np.unique(duals, return_inverse=True)
+        self.proof = anew(self.proof, duals.size, used)
         self._needed = self.n_bytes
+        self._shown = {}
         self.__dict__.pop("rays", None)
-        return [int(k) for k in place.tolist()]
+        return np.asarray(place, dtype=np.int64)
+
+
+class Prices:
+    """Multipliers of the user's rows by number, each once; −1 stands for none.
+
+    Parameters
+    ----------
+    rows : int, how many rows there are
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._held = list[Array]()
+        self._known = dict[bytes, int]()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getitem__(self, number: int) -> Array:
+        return self._held[number] if number >= 0 else np.zeros(self.rows)
+
+    def add(self, y: Array) -> int:
+        """The number of multipliers (rows,); −1 where all are 0."""
+        if not y.any():
+            return -1
+        key = y.tobytes()
+        if key not in self._known:
+            self._known[key] = len(self._held)
+            self._held.append(y.copy())
+        return self._known[key]
+
+    def add_all(self, ys: Array) -> Integers:
+        """The numbers of multipliers (m, rows)."""
+        return np.array([self.add(y) for y in ys], dtype=np.int64)
+
+    def of(self, numbers: Integers) -> Array:
+        """Multipliers (m, rows) by their numbers."""
+        return np.array([self[k] for k in numbers.tolist()]).reshape(numbers.size, self.rows)
+
+    def only(self, numbers: Integers) -> Integers:
+        """Forget all but these; returns their new numbers."""
+        wanted, place = np.unique(numbers[numbers >= 0], return_inverse=True)
+        held = [self._held[k] for k in wanted.tolist()]
+        self._held, self._known = held, {y.tobytes(): k for k, y in enumerate(held)}
+        found = np.full(numbers.size, -1)
+        found[numbers >= 0] = place
+        return found
+
+    def array(self) -> Array:
+        """All of them, (m, rows)."""
+        return np.array(self._held).reshape(len(self._held), self.rows)

@@ -9,9 +9,9 @@ import numpy as np
 
 from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.tree import Tree
-from mipfs.drivers.tree_proof import Node
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
+from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
@@ -33,14 +33,14 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
-def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()) -> Arrays:
+def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()) -> Arrays:
     """Everything that the tree needs to go on.
 
     Parameters
     ----------
     tree : Tree
     earlier : Earlier, optional, the tree that it began anew after
-    taken : nodes that are being explored, and count as open
+    taken : units that are being explored, whose nodes count as open
     """
     kept: Arrays = {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
@@ -51,7 +51,8 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
     evaluated = tree.supports.arrays() if tree.run.wants_all else {}
     return (
         kept
-        | tree.waiting.arrays(taken)
+        | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
+        | {"tree_prices": tree.prices.array()}
         | proofs.saved(tree.proof)
         | {f"{LISTED}{name}": array for name, array in evaluated.items()}
         | ({} if earlier is None else earlier.kept)
@@ -79,12 +80,16 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     proofs.restored(tree.proof, arrays)
     alive = arrays["tree_alive"]
     tree.narrow(alive)
-    sizes = alive.size, tree.relaxation.propagation.count
     tree.lost = bool(arrays["tree_lost"])
-    for node in of_arrays(arrays):
-        if (node.states.size, node.y.size) != sizes:
-            raise ValueError("nodes of another size")
-        proofs.check_open(tree.proof, [node.place])
-        if not 0 <= node.dual < len(tree.proof.duals):
-            raise ValueError("a node has a dual vector that is none")
-        tree.push(node)
+    prices = arrays["tree_prices"]
+    if prices.dtype != np.float64 or prices.shape[1:] != (tree.prices.rows,):
+        raise ValueError("multipliers of other rows")
+    tree.prices.add_all(prices)
+    nodes = of_arrays(arrays, alive.size)
+    heads = nodes.heads
+    proofs.check_open(tree.proof, heads["place"])
+    if np.any((heads["dual"] < 0) | (heads["dual"] >= len(tree.proof.duals))):
+        raise ValueError("a node has a dual vector that is none")
+    if np.any((heads["prices"] < -1) | (heads["prices"] >= len(tree.prices))):
+        raise ValueError("a node has multipliers that are none")
+    tree.waiting.extend(nodes, in_order=True)

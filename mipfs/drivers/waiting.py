@@ -1,76 +1,63 @@
-"""The open nodes of a tree, by their bounds: hundreds of thousands wait, so each is held in few bytes.
+"""The open nodes of a tree, by their bounds: hundreds of thousands wait, and none is an object of Python's.
 
-Those bytes are the state of a run as well (`mipfs.drivers.tree_state`). They lie in memory or, in a run with a
-checkpoint, in a file: the nodes of least bound are taken first, and of the others most are never looked at.
+A node is a record and some words (`mipfs.kernels.units`). Records lie in an array without an order, of which those of
+least bound are found when they are taken; the words lie in memory or, in a run with a checkpoint, in a file: most nodes
+that are far above the least bound are never looked at. Both are the state of a run as well (`mipfs.drivers.tree_state`).
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.tree_proof import Node
-from mipfs.inner.boolean_node import INSIDE, OUTSIDE, Warm
-from mipfs.plumbing.tape import Tape, let_go
+from mipfs.inner.boolean_node import Warm
+from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes, pack_node, unpack_node
+from mipfs.plumbing.arrays import Arrays, Integers
+from mipfs.plumbing.tape import Tape
 
-HEAD = struct.Struct("<ddqqqIIIIBB")
-"""Of a node: intercept, ρ, place, dual vector, age, the numbers of atoms, atoms inside, weights and multipliers, and
-two truth values."""
-DUAL = 3
-"""Where in these numbers the dual vector is; the place is before it."""
-SIZE_BITS = 32
-"""Of the number that says where in the file a node lies: its lower bits are the node's size."""
-LOOSE = 4096
-"""Nodes that wait unpacked at most: packing and unpacking one takes 70 µs, and most trees never hold more."""
+WORD = 4
+"""Bytes of a word."""
+GROWTH = 1.5
+"""Room for records grows by this factor."""
+MOVED = 4096
+"""Nodes that are moved together."""
 LITTER, LEAST_LITTER = 2, 1 << 26
-"""The file is written anew once it is this multiple of what waits in it, and more bytes."""
+"""The words are written anew once they are this multiple of what waits, and more bytes."""
 
 
-def packed(node: Node) -> bytes:
-    """All of a node but its bound."""
-    inside = np.flatnonzero(node.states == INSIDE).astype(np.int32)
-    ids, values = node.warm.held
-    sizes = node.states.size, inside.size, ids.size, node.y.size
-    head = HEAD.pack(
-        node.warm.b, node.warm.rho, node.place, node.dual, node.age, *sizes, node.anew, node.is_given_back
-    )  # fmt: skip
-    outside = np.packbits(node.states == OUTSIDE)
-    return b"".join((head, outside.data, inside.data, ids.data, values.data, node.y.data))
+def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, dual: int) -> OpenNodes:
+    """One open node; its other numbers are 0, its multipliers none."""
+    weights = warm.w
+    n_inside, n_weights = int(states.size), int(np.count_nonzero(weights))
+    nodes = OpenNodes(
+        np.zeros(1, OPEN_NODE), np.zeros(-(-states.size // BITS) + n_inside + 2 * n_weights, dtype=np.int32)
+    )
+    head = nodes.heads[0]
+    head["bound"], head["intercept"], head["rho"] = bound, warm.b, warm.rho
+    head["place"], head["dual"], head["prices"] = place, dual, -1
+    end = pack_node(states, weights, nodes.words, head)
+    return nodes._replace(words=nodes.words[:end])
 
 
-def unpacked(content: bytes, bound: float, is_foreign: bool = False) -> Node:
-    """A node of what `packed` made; of what another process may have written, its atoms are looked at.
+def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], Warm]:
+    """States and warm start of one of some open nodes over `count` atoms.
 
     Raises
     ------
     ValueError
-        Its parts do not fit.
+        It is one of other atoms.
     """
-    if len(content) < HEAD.size:
-        raise ValueError("a node ends before its numbers")
-    b, rho, place, dual, age, count, n_inside, n_ids, n_y, anew, given_back = HEAD.unpack_from(content)
-    sizes = [HEAD.size, (count + 7) // 8, 4 * n_inside, 4 * n_ids, 4 * n_ids, 8 * n_y]
-    if sum(sizes) != len(content):
-        raise ValueError("a node of another size")
-    starts = itertools.accumulate(sizes)
-    outside = np.frombuffer(content, np.uint8, sizes[1], next(starts))
-    inside = np.frombuffer(content, np.int32, n_inside, next(starts))
-    ids = np.frombuffer(content, np.int32, n_ids, next(starts))
-    values = np.frombuffer(content, np.float32, n_ids, next(starts))
-    y = np.frombuffer(content, np.float64, n_y, next(starts)).copy()  # kernels take no arrays that lie askew
-    if is_foreign and any(part.size and not 0 <= part.min() <= part.max() < count for part in (inside, ids)):
+    states, weights = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.float32)
+    head = nodes.heads[at]
+    if not unpack_node(head, nodes.words, states, weights):
         raise ValueError("a node of other atoms")
-    states = OUTSIDE * np.unpackbits(outside, count=count).astype(np.int8)
-    states[inside] = INSIDE
-    return Node(bound, place, dual, states, Warm.of(ids, values, count, b, rho), y, age, bool(anew), bool(given_back))
+    return states, Warm(weights, float(head["intercept"]), float(head["rho"]))
 
 
 class Waiting:
@@ -78,133 +65,145 @@ class Waiting:
 
     Parameters
     ----------
-    folder : Path, optional, where they lie in a file; without one they are in memory, the first `LOOSE` as they are
+    folder : Path, optional, where their words lie in a file; without one they are in memory
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._tape = None if folder is None else Tape(folder)
-        self._heap: list[tuple[float, int, Any]] = []
-        self._order = itertools.count()
+        self._tape = Tape(folder)
+        self._heads = np.empty(0, OPEN_NODE)
+        self._size = 0
+        self._order = 0
         self._live = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return self._size
 
-    def __iter__(self) -> Iterator[Node]:
-        """Those of least bound first."""
-        return (self._node(entry) for entry in sorted(self._heap, key=_by_bound))
+    @property
+    def heads(self) -> npt.NDArray[Any]:
+        """The records of all, in no order; their words are elsewhere."""
+        return self._heads[: self._size]
 
     @property
     def least(self) -> float:
         """The least bound; inf where none waits."""
-        return self._heap[0][0] if self._heap else math.inf
+        return float(self.heads["bound"].min(initial=math.inf))
 
-    @property
-    def first(self) -> Node:
-        """The one of least bound."""
-        return self._node(self._heap[0])
+    def extend(self, nodes: OpenNodes, in_order: bool = False) -> None:
+        """Put nodes among them, which come one after the other, or with `in_order` in the order that they had."""
+        heads = nodes.heads.copy()
+        count = heads.size
+        if not in_order:
+            heads["order"] = self._order + np.arange(count)
+        self._order = max(self._order, int(heads["order"].max(initial=-1)) + 1)
+        heads["start"] += len(self._tape) // WORD
+        self._tape.extend(nodes.words)
+        self._live += nodes.words.size
+        if self._size + count > self._heads.size:
+            room = np.empty(max(64, int(GROWTH * (self._size + count))), OPEN_NODE)
+            room[: self._size] = self.heads
+            self._heads = room
+        self._heads[self._size : self._size + count] = heads
+        self._size += count
 
-    def push(self, node: Node) -> None:
-        """Put a node among them."""
-        is_loose = self._tape is None and len(self._heap) < LOOSE
-        heapq.heappush(self._heap, (node.bound, next(self._order), node if is_loose else self._keep(packed(node))))
+    def pop(self, count: int, size: int) -> OpenNodes:
+        """The `count` nodes of least bound, over `size` atoms each, in order; they wait no more."""
+        chosen = self._first(count)
+        taken = self._read(self.heads[chosen], size)
+        self._drop(chosen)
+        self._live -= taken.words.size
+        self._tidy(size)
+        return taken
 
-    def take(self) -> Node:
-        """The one of least bound, which waits no more."""
-        entry = heapq.heappop(self._heap)
-        node = self._node(entry)
-        self._live -= 0 if self._tape is None else _size(entry)
-        return node
+    def first(self, size: int) -> OpenNodes:
+        """The node of least bound, which waits on."""
+        return self._read(self.heads[self._first(1)], size)
 
-    def duals(self) -> list[int]:
-        """The dual vectors of all, in the order of their bounds."""
-        return [HEAD.unpack_from(self._content(entry))[DUAL] for entry in sorted(self._heap, key=_by_bound)]
+    def clear(self) -> npt.NDArray[Any]:
+        """The records of all, which wait no more."""
+        heads = self.heads.copy()
+        self._tape, self._size, self._live = self._tape.beside(), 0, 0
+        return heads
 
-    def renumber(self, first: int, duals: Sequence[int]) -> None:
-        """Give all, in that order, the places from `first` on and other dual vectors."""
-        entries, old = sorted(self._heap, key=_by_bound, reverse=True), self._tape
-        self._tape, self._live, self._heap = None if old is None else old.beside(), 0, []
-        for place, dual in enumerate(duals, first):
-            entry = entries.pop()  # so that no node is held twice
-            content = _content_of(entry[2]) if old is None else _read(old, entry)
-            head = list(HEAD.unpack_from(content))
-            head[DUAL - 1 : DUAL + 1] = place, dual
-            self._heap.append((*entry[:2], self._keep(HEAD.pack(*head) + content[HEAD.size :])))
+    def _first(self, count: int) -> Integers:
+        """Where the `count` nodes of least bound are, in order."""
+        heads = self.heads
+        bound, order = heads["bound"], heads["order"]
+        if count >= heads.size:
+            return np.lexsort((order, bound))
+        last = np.partition(bound, count - 1)[count - 1]
+        some = np.flatnonzero(bound <= last)
+        return np.asarray(some[np.lexsort((order[some], bound[some]))[:count]])
 
-    def arrays(self, taken: Sequence[Node] = ()) -> dict[str, npt.NDArray[Any]]:
-        """All of them as arrays, those that are `taken` before the others."""
-        first = [packed(node) for node in taken]
-        entries = sorted(self._heap, key=_by_bound)
-        sizes = [len(content) for content in first] + [len(self._content(entry)) for entry in entries]
-        tape = Tape() if self._tape is None else self._tape.beside()
-        for content in itertools.chain(first, map(self._content, entries)):
-            tape.append(content)
-        return {
-            "node_bound": np.array([node.bound for node in taken] + [entry[0] for entry in entries], dtype=float),
-            "node_size": np.array(sizes, dtype=np.int64),
-            "node_bytes": tape.array(),
-        }
+    def _drop(self, chosen: Integers) -> None:
+        """Take records out; the last ones come into their places."""
+        size = self._size - chosen.size
+        behind = np.ones(chosen.size, dtype=bool)
+        behind[chosen[chosen >= size] - size] = False
+        self._heads[chosen[chosen < size]] = self._heads[size + np.flatnonzero(behind)]
+        self._size = size
 
-    def _keep(self, content: bytes) -> Any:
-        """What finds the bytes of a node again."""
-        tape = self._tape
-        if tape is None:
-            return content
-        self._live += len(content)
-        return tape.append(content) << SIZE_BITS | len(content)
+    def _read(self, heads: npt.NDArray[Any], size: int) -> OpenNodes:
+        """Nodes with their words, one behind the other."""
+        sizes = words_of(heads, size)
+        starts, ends = WORD * heads["start"], WORD * (heads["start"] + sizes)
+        data = b"".join(map(self._tape.read, starts.tolist(), ends.tolist()))
+        moved = heads.copy()
+        moved["start"] = np.cumsum(sizes) - sizes
+        return OpenNodes(moved, np.frombuffer(data, dtype=np.int32))
 
-    def _content(self, entry: tuple[float, int, Any]) -> bytes:
-        return _content_of(entry[2]) if self._tape is None else _read(self._tape, entry)
+    def _tidy(self, size: int) -> None:
+        """Write the words anew where most of them are of nodes that were taken."""
+        if len(self._tape) > LITTER * WORD * self._live + LEAST_LITTER:
+            self._heads, self._tape = self._copied(size)
 
-    def _node(self, entry: tuple[float, int, Any]) -> Node:
-        return entry[2] if isinstance(entry[2], Node) else unpacked(self._content(entry), entry[0])
+    def _copied(self, size: int, taken: Sequence[OpenNodes] = ()) -> tuple[npt.NDArray[Any], Tape]:
+        """Records and words of all in the order in which they came, behind those that are `taken`."""
+        tape = self._tape.beside()
+        order = np.argsort(self.heads["order"])
+        parts_of = (self._read(self.heads[order[at : at + MOVED]], size) for at in range(0, order.size, MOVED))
+        heads = [np.empty(0, OPEN_NODE)]
+        for part in itertools.chain(taken, parts_of):
+            moved = part.heads.copy()
+            moved["start"] += len(tape) // WORD
+            tape.extend(part.words)
+            heads.append(moved)
+        return np.concatenate(heads), tape
 
-    def tidy(self) -> None:
-        """Write the file anew where most of it is of nodes that were taken."""
-        old = self._tape
-        if old is None or len(old) <= LITTER * self._live + LEAST_LITTER:
-            return
-        entries = self._heap
-        contents = (_read(old, entry) for entry in entries)
-        self._tape, self._live = old.beside(), 0
-        self._heap = [
-            (bound, order, self._keep(content)) for (bound, order, _), content in zip(entries, contents, strict=True)
-        ]
+    def renumber(self, places: Integers, duals: Integers, prices: Integers) -> None:
+        """Give all, in the order of `heads`, other places, dual vectors and multipliers."""
+        for name, numbers in (("place", places), ("dual", duals), ("prices", prices)):
+            self.heads[name] = numbers
+
+    def arrays(self, taken: Sequence[OpenNodes], size: int) -> Arrays:
+        """All of them as arrays, over `size` atoms each, behind those that were taken, which are open as well."""
+        heads, tape = self._copied(size, taken)
+        columns = {f"node_{name}": heads[name] for name in heads.dtype.names or ()}
+        return {**columns, "node_words": tape.array().view(np.int32)}
 
 
-def of_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Iterator[Node]:
-    """The nodes that `Waiting.arrays` kept, in that order.
+def words_of(heads: npt.NDArray[Any], size: int) -> Integers:
+    """How many words each of some nodes over `size` atoms has."""
+    return np.asarray(-(-size // BITS) + heads["inside"].astype(np.int64) + 2 * heads["weights"])
+
+
+def of_arrays(arrays: Arrays, size: int) -> OpenNodes:
+    """The nodes over `size` atoms that `Waiting.arrays` kept, every one looked at: a file may hold anything.
 
     Raises
     ------
     ValueError
         The arrays do not fit.
     """
-    bounds, sizes, content = (arrays[name] for name in ("node_bound", "node_size", "node_bytes"))
-    if bounds.shape != sizes.shape or np.any(sizes < 0) or int(sizes.sum()) != content.size:
+    columns = {name: arrays[f"node_{name}"] for name in OPEN_NODE.names or ()}
+    count = columns["bound"].shape
+    if len(count) != 1 or any(one.shape != count for one in columns.values()) or arrays["node_words"].ndim != 1:
         raise ValueError("nodes of another size")
-    at = 0
-    for bound, size in zip(bounds.tolist(), sizes.tolist(), strict=True):
-        yield unpacked(content[at : at + size].tobytes(), bound, is_foreign=True)
-        at += size
-    let_go(content)
-
-
-def _content_of(held: Node | bytes) -> bytes:
-    """The bytes of a node that waits in memory."""
-    return packed(held) if isinstance(held, Node) else held
-
-
-def _by_bound(entry: tuple[float, int, Any]) -> tuple[float, int]:
-    return entry[:2]
-
-
-def _read(tape: Tape, entry: tuple[float, int, Any]) -> bytes:
-    """The bytes of a node in a file."""
-    at = entry[2] >> SIZE_BITS
-    return tape.read(at, at + _size(entry))
-
-
-def _size(entry: tuple[float, int, Any]) -> int:
-    """The bytes of a node in the file."""
-    return int(entry[2] & ((1 << SIZE_BITS) - 1))
+    heads = np.empty(count, OPEN_NODE)
+    for name, column in columns.items():
+        heads[name] = column
+    nodes = OpenNodes(heads, arrays["node_words"])
+    if nodes.words.dtype != np.int32:
+        raise ValueError("nodes of another kind")
+    for at in range(heads.size):
+        unpacked(nodes, at, size)
+    return nodes

@@ -1,7 +1,6 @@
 """The nodes of `branch` on the workers of a Dask cluster.
 
-The node solver travels once; a batch goes as parts, nodes with their dual vectors, warm starts and the cutoff of the
-moment, and comes back as pieces of the proof. What a worker had in hand when it died is asked for again, and where the
+The node solver travels once; units of work go out as arrays (`mipfs.inner.unit`), and come back as pieces of the proof. What a worker had in hand when it died is asked for again, and where the
 scheduler goes away, or no worker is left, this process goes on. The tree is that of the same batches on threads.
 """
 
@@ -10,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mipfs.drivers.executor import Executor, Lost, Part
+from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
-from mipfs.inner.node_solver import NodeSolver, slim
+from mipfs.inner.node_solver import NodeSolver
+from mipfs.inner.unit import Explored, Unit
 from mipfs.plumbing.cluster import Cluster, Task
 
 
@@ -33,32 +33,27 @@ class Workers(Executor):
         self._there = None
         self._cluster = Cluster(self.client, "the search goes on in this process")
 
-    @property
-    def capacity(self) -> int:
-        """The threads of all workers, as they were a moment ago."""
-        return max(1, sum(self._cluster.threads().values()))
-
-    def submit(self, part: Part) -> Task:
-        """Send a part to a worker, and the node solver to all where none holds it."""
+    def submit(self, unit: Unit, seconds: float | None) -> Task:
+        """Send a unit to a worker, and the node solver to all where none holds it."""
 
         def submit() -> tuple[Any, Sequence[Any]]:
             if self._there is None or self._there.status != "finished":
                 self._there = self._cluster.scattered(self._solver)
-            return self.client.submit(explored, self._there, *part.orders(), pure=False, retries=0), [self._there]
+            return self.client.submit(explored, self._there, unit, seconds, pure=False, retries=0), [self._there]
 
         return Task(self._cluster, submit)
 
-    def result(self, handle: Task, seconds: float) -> Sequence[Any] | None:
-        """The pieces if they are there; the task waits a moment for that."""
+    def result(self, handle: Task, seconds: float) -> Explored | None:
+        """What was found if it is there; the task waits a moment for that."""
         if handle.settled() and handle.found is not None:
-            return list(handle.found)
+            return Explored(*handle.found)
         if handle.failed or self._cluster.is_alone():
             handle.withdraw()
             raise Lost
         return None
 
     def withdraw(self, handle: Task) -> None:
-        """Leave a part: its nodes are open as they were."""
+        """Leave a unit: its nodes are open as they were."""
         handle.withdraw()
 
     def close(self) -> None:
@@ -66,6 +61,6 @@ class Workers(Executor):
         self._there = None
 
 
-def explored(solver: NodeSolver, *orders: Any) -> list[Any]:
-    """What a worker does with a part: explore from its nodes, and make small what is found."""
-    return [slim(piece) for piece in solver.explore(*orders)]
+def explored(solver: NodeSolver, unit: Unit, seconds: float | None) -> Explored:
+    """What a worker does with a unit."""
+    return solver.explore(unit, seconds)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -26,12 +25,13 @@ from mipfs.atoms.features import omega_radius, sum_error
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.designs import columnwise, parts_of
-from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
+from mipfs.kernels import boolean_newton, node, propagation, structures, subtree, units
 from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import Numbers, TwoWays
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
@@ -55,8 +55,8 @@ MOST_NODES, EXPLORED_NUMBERS = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 PLACES_PER_NODE = 64
 """Places of the proof for what rows fix, per node of an exploration on average; one that needs more ends sooner."""
-MOST_TOGETHER, SMALL_NUMBERS = 8, 200_000
-"""Explorations of one compiled call at most, and samples times features up to which there are several."""
+MOST_TOGETHER, SMALL_NUMBERS = 8, 100_000
+"""Explorations of one compiled call at most, and what their number times samples and features may come to."""
 
 MOST_NUMBERS = 2**27
 """Numbers up to which dense columns are kept by rows, too."""
@@ -86,18 +86,6 @@ class Warm:
         self.rho = rho
 
     @classmethod
-    def of_rows(cls, w: npt.NDArray[np.float32], b: Array, rho: Array) -> list[Warm]:
-        """Warm starts from the rows of w (m, k), with b (m,) and rho (m,): one made at once for every row."""
-        rows, columns = np.nonzero(w)
-        values, ids = w[rows, columns], columns.astype(np.int32)
-        ends = np.searchsorted(rows, np.arange(w.shape[0] + 1)).tolist()
-        parts = [slice(first, end) for first, end in pairwise(ends)]
-        return [
-            cls.of(ids[own].copy(), values[own].copy(), w.shape[1], of_b, of_rho)
-            for own, of_b, of_rho in zip(parts, b.tolist(), rho.tolist(), strict=True)
-        ]
-
-    @classmethod
     def of(cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float) -> Warm:
         """A warm start of `size` weights of which these are not zero."""
         warm = cls.__new__(cls)
@@ -115,9 +103,6 @@ class Warm:
         w = np.zeros(self._size, dtype=np.float32)
         w[self._ids] = self._values
         return w
-
-
-Asked = tuple[States, Warm, Array, float, float, float, float, float, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,38 +286,69 @@ class Relaxation:
 
     @property
     def together(self) -> int:
-        """Explorations of one compiled call: some, where nodes are so small that Python's part of a call counts."""
-        return MOST_TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL_NUMBERS else 1
+        """Explorations of one compiled call at most: several where nodes are so small that Python's part counts."""
+        size = self.problem.data.n_samples * max(1, self.alive.size)
+        return max(1, min(MOST_TOGETHER, SMALL_NUMBERS // size))
 
     def explore_all(
-        self, asked: Sequence[Asked], sides: RowSides = NO_ROWS, prices: Sequence[tuple[Array, int]] = ()
-    ) -> list[Piece]:
+        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+    ) -> Found:
         """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
 
         Parameters
         ----------
-        asked : for every node its states, warm start, the (n,) dual vector that earned its bound, the bound, and
-            the limits of `mipfs.kernels.subtree.explore`
+        nodes : OpenNodes
+        duals : FirstDuals, the dual vectors that earned their bounds
+        limits : (B,) LIMITS
         sides : the user's rows
-        prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
+        prices : (B, rows) the multipliers that earned the bounds
+
+        Raises
+        ------
+        ValueError
+            The nodes are those of other atoms.
         """
-        pieces = self._begun(asked, sides, prices)
-        handed = self._handed(len(asked), sides, pieces)
-        alive, _, grid, _, limits, _, work = handed
-        for t, (_, _, alpha, _, *until) in enumerate(asked):
-            work.first[t], limits[t] = alpha, tuple(until)
+        count = limits.size
+        handed = self._handed(count, sides, self._room(count, sides))
+        pieces = handed[5]
+        try:
+            self._explore(nodes, duals, limits, prices, handed)
+        except ZeroDivisionError:  # numbers too far apart for Newton's steps
+            for t in range(count):
+                self._explore_alone(slice(t, t + 1), nodes, duals, limits, prices, handed)
+        return units.gathered(pieces)
+
+    def _explore(
+        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
+    ) -> None:
+        alive, _, grid, sides, _, pieces, work = handed
         has_rows = sides.indptr.size > 1
         if has_rows not in self._made:
             self._made[has_rows] = self._made_for(handed, has_rows)
+        self._lay_out(nodes, duals, prices, handed)
+        subtree.explore(self._made[has_rows], alive, self.samples, grid, sides, limits, pieces, work)
+
+    def _explore_alone(
+        self, own: slice, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
+    ) -> None:
+        """Explore from one of the nodes; what the kernel cannot is left as it is, for the interior point."""
+        *given, pieces, work = handed
+        one = Piece(*(array[own] for array in pieces))
+        alone = (*given, one, work._replace(first=work.first[own]))
+        part = nodes._replace(heads=nodes.heads[own]), duals._replace(of=duals.of[own])
         try:
-            subtree.explore(self._made[has_rows], alive, self.samples, grid, sides, limits, pieces, work)
-        except ZeroDivisionError:  # numbers too far apart for Newton's steps
-            if len(asked) > 1:
-                return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
-            pieces = self._begun(asked, sides, prices)
-            subtree.plant(Piece(*(array[0] for array in pieces)))
-            pieces.nodes["why"][0, 0] = subtree.STUCK
-        return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
+            self._explore(*part, limits[own], prices[own], alone)
+        except ZeroDivisionError:
+            self._lay_out(*part, prices[own], alone)
+            subtree.plant(Piece(*(array[0] for array in one)))
+            one.nodes["why"][0, 0] = subtree.STUCK
+
+    def _lay_out(self, nodes: OpenNodes, duals: FirstDuals, prices: Array, handed: Handed) -> None:
+        """Put nodes in the first places of their pieces."""
+        _, _, grid, _, _, pieces, work = handed
+        if not units.lay_out(nodes, duals, grid.weighted, grid.c, pieces, work.first):
+            raise ValueError("the open nodes are those of other atoms, or of other samples")
+        pieces.prices[:, 0] = prices
 
     def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
@@ -367,26 +383,20 @@ class Relaxation:
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
-        handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
+        handed = self._handed(0, NO_ROWS, self._room(0, NO_ROWS))
         steps = self._steps(handed)
         explore = Step.of(subtree.explore, steps, *handed)
         prices = [steps.price] * has_rows
         return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices, *self.loss.kernels.steps]
 
-    def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
-        """Room for some explorations, each with its open node in the first place."""
+    def _room(self, count: int, sides: RowSides) -> Piece:
+        """Room for some explorations."""
         n = self.problem.data.n_samples
         k = self.alive.size
         rows = sides.indptr.size - 1
         m = self.budget + 1
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * self.budget if rows else 0)
-        pieces = Piece.of(len(asked), m, k, rows, places, m * (8 * n + n // 4 + 4))
-        for t, (states, warm, _, bound, *_) in enumerate(asked):
-            pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
-            pieces.nodes[t, 0] = (bound, warm.b, warm.rho, 0, 0, 0, subtree.OPEN, node.RELAX, 0)
-        for t, (y, age) in enumerate(prices):
-            pieces.prices[t, 0], pieces.nodes["age"][t, 0] = y, age
-        return pieces
+        return Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""

@@ -11,10 +11,10 @@ step of its own where that pays, or is found anew here where it seems to lose mu
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,9 @@ from mipfs.inner.boolean_node import (
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.tall import known, may_pay
+from mipfs.inner.unit import Explored, Unit
 from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
-from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
@@ -64,33 +64,12 @@ class RowsOutcome(Outcome):
     ray: Multipliers | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Ask:
-    """What is asked of the node solver beside the states, the warm start and the dual vector of a node.
+class Ask(NamedTuple):
+    """How far the interior point solves a node: `cutoff`, `tol` and `share` of LIMITS (`mipfs.kernels.structures`)."""
 
-    Attributes
-    ----------
-    y : (r,) multipliers that earned the node's bound; age : nodes above it that only stepped them
-    anew : whether they are to be found anew: then the node alone is solved, in place of the subtree below it
-    bound : its own
-    cutoff, level, tol, share : the limits of `mipfs.kernels.subtree.explore`
-    known : a bound that its relaxation must rise from before the node is left; −inf for none
-    """
-
-    y: Array
-    age: int
-    anew: bool
-    bound: float
     cutoff: float
-    level: float
     tol: float
     share: float
-    known: float
-
-    @property
-    def limits(self) -> tuple[float, float, float, float, float, bool]:
-        """The node's bound, and the limits of its exploration."""
-        return self.bound, self.cutoff, self.level, self.tol, self.share, np.isfinite(self.known)
 
 
 def prices_suffice(problem: Problem) -> bool:
@@ -189,21 +168,30 @@ class RowsRelaxation:
 
     @property
     def together(self) -> int:
-        """Nodes of one call of `explore_all`, as of `Relaxation.together`."""
+        """Nodes of a unit at most, as of `Relaxation.together`."""
         return 1 if self.kernel is None else self.kernel.together
 
-    def explore_all(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[RowsOutcome | Piece]:
-        """Solve some nodes whose prices are to be found, and explore the subtrees below the others."""
-        kernel = self.kernel
-        if kernel is None:
-            return [self.explore(*told) for told in asked]
-        below = [k for k, (*_, ask) in enumerate(asked) if not ask.anew]
-        told = [(*asked[k][:3], *asked[k][3].limits) for k in below]
-        prices = [(asked[k][3].y, asked[k][3].age) for k in below]
-        pieces = dict(
-            zip(below, kernel.explore_all(told, self.propagation.sides, prices) if below else (), strict=True)
-        )
-        return [pieces[k] if k in pieces else self.explore(*one) for k, one in enumerate(asked)]
+    @property
+    def budget(self) -> int:
+        """Nodes that are solved below one at most."""
+        return 1 if self.kernel is None else self.kernel.budget
+
+    @property
+    def most_numbers(self) -> int:
+        """Samples times atoms times nodes that are solved below one at most."""
+        return max(1, self.problem.data.n_samples * self.alive.size) * self.budget
+
+    def explore_unit(self, unit: Unit) -> Explored:
+        """Explore the subtrees below some nodes, and solve by the interior point those that are not for the kernel."""
+        explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
+        found = None
+        if self.kernel is not None and explored.any():
+            own = unit.part(np.flatnonzero(explored))
+            found = self.kernel.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices)
+        alone = unit.part(np.flatnonzero(~explored))
+        opened = alone.opened(self.problem.c_i, self.alive.size) if len(alone) else []
+        asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in alone.limits]
+        return Explored(explored, found, [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)])
 
     def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
         """Solve the relaxation of a node by the interior point, to a tolerance or until its fate is clear.

@@ -19,9 +19,9 @@ from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
-OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
+OPEN, LEAF, STUCK, DEAR, GIVEN_BACK = 0, 1, 2, 3, 4
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
-prices of its rows are others' and seem to lose much."""
+prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for that."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 

@@ -136,6 +136,13 @@ class Proof:
         self._check_open(node)
         self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
 
+    def close_all(self, nodes: Integers, duals: Integers, numbers: Integers) -> None:
+        """Close open nodes, all different, as `close` does, with multipliers as `keep` numbers them."""
+        assert np.unique(nodes).size == nodes.size
+        assert np.all(self._feature[nodes] < 0)
+        assert np.all(self._dual[nodes] == OPEN)
+        self._dual[nodes], self._multiplier[nodes] = duals, numbers
+
     def refute(self, node: int, multipliers: Multipliers | None = None) -> None:
         """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
         self._check_open(node)
@@ -240,8 +247,8 @@ class Proof:
         multipliers : of every place, as `keep` numbers them; −1, and by default, none
         """
         assert np.unique(nodes).size == nodes.size
-        for node in nodes.tolist():
-            self._check_open(node)
+        assert np.all(self._feature[nodes] < 0)
+        assert np.all(self._dual[nodes] == OPEN)
         count = np.arange(nodes.size)
         starts = np.cumsum(sizes) - sizes
         first = self._grow(int(sizes.sum()) - nodes.size) + starts - count - 1

@@ -55,16 +55,17 @@ def anew(proof: Proof, n_open: int, duals: Integers) -> Proof:
     return other
 
 
-def check_open(proof: Proof, nodes: Sequence[int]) -> None:
-    """Refuse open nodes that the restored tree does not have, or has closed.
+def check_open(proof: Proof, nodes: Integers) -> None:
+    """Refuse open nodes that the restored tree does not have, or has closed, or that stand twice.
 
     Raises
     ------
     ValueError
     """
-    for node in nodes:
-        if not (0 <= node < proof.n_nodes and proof._feature[node] < 0 and proof._dual[node] == OPEN):
-            raise ValueError(f"node {node} is not open")
+    if np.any((nodes < 0) | (nodes >= proof.n_nodes)) or np.unique(nodes).size != nodes.size:
+        raise ValueError("open nodes that are none")
+    if np.any((proof._feature[nodes] >= 0) | (proof._dual[nodes] != OPEN)):
+        raise ValueError("nodes are not open")
 
 
 def restored_duals(duals: DualStore, arrays: Arrays) -> None:

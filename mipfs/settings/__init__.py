@@ -96,18 +96,16 @@ class TreeSettings(Declared):
     """The branching rule, of `mipfs.branching`: fewest nodes of those that were tried. The option of that name goes
     before."""
     batch: Count = 8
-    """Nodes handed out at a time; the number does not depend on the threads, so that the tree does not."""
-    settled: Count = 256
-    """Solved nodes after which a batch of small ones grows by another `batch`, again and again: by then those of least
-    bound are many."""
-    most_batches: Count = 4
-    """The largest batch, as a multiple of `batch`: larger batches leave less to Python."""
-    spread: Count = 64
-    """Nodes handed out at a time where a cluster explores them, whatever its size."""
-    parts: Count = 2
-    """Parts of a batch for every thread where several nodes go out together, so that threads end at about one time."""
-    ahead: Count = 2
-    """Parts of a batch for every thread of a cluster: the next part waits there while one is worked on."""
+    """Nodes handed out at a time at least; their number does not depend on the threads, so that the tree does not."""
+    share: Count = 4
+    """Of the open nodes those of least bound are handed out, one in this number."""
+    numbers: Count = 200_000_000
+    """What samples times features times nodes of a batch may come to, all those explored below included: about two
+    seconds of one core."""
+    least_most: Count = 64
+    """Nodes that may be handed out at a time whatever their size."""
+    least_units: Count = 32
+    """A batch is cut into as many units of work at least, if it has so many nodes: each is for one core."""
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
     far: Excess = 0.03

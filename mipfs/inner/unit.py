@@ -1,0 +1,75 @@
+"""A unit of work of `branch`: some open nodes, with all that is asked of whoever explores them, as arrays.
+
+It is what goes to a thread, a process or another machine; what it holds depends on the tree alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean_node import States, Warm
+from mipfs.kernels.structures import Piece
+from mipfs.kernels.subtree import DEAR, STUCK
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes, lay_out
+from mipfs.plumbing.arrays import Array, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Open nodes that are explored together.
+
+    Attributes
+    ----------
+    nodes : OpenNodes; those that are stuck, or whose prices seem to lose much, are solved by the interior point
+    duals : FirstDuals, that earned their bounds
+    limits : (B,) LIMITS of each
+    prices : (B, rows) multipliers that earned their bounds
+    """
+
+    nodes: OpenNodes
+    duals: FirstDuals
+    limits: npt.NDArray[Any]
+    prices: Array
+
+    def __len__(self) -> int:
+        return self.limits.size
+
+    @property
+    def explored(self) -> npt.NDArray[np.bool_]:
+        """(B,) which nodes are explored from, where there are kernels."""
+        why = self.nodes.heads["why"]
+        return np.asarray((why != STUCK) & (why != DEAR))
+
+    def part(self, at: Integers) -> Unit:
+        """Some of its nodes."""
+        nodes = self.nodes._replace(heads=self.nodes.heads[at])
+        return Unit(nodes, self.duals._replace(of=self.duals.of[at]), self.limits[at], self.prices[at])
+
+    def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
+        """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
+        pieces = Piece.of(len(self), 1, count, 0, 1, 0)
+        first = np.empty((len(self), c.size))
+        if not lay_out(self.nodes, self.duals, bool(np.any(c != c[0])), c, pieces, first):
+            raise ValueError("the open nodes are those of other atoms, or of other samples")
+        heads = self.nodes.heads
+        warms = [
+            Warm(pieces.weights[t, 0], float(heads["intercept"][t]), float(heads["rho"][t])) for t in range(len(self))
+        ]
+        return [(pieces.states[t, 0], warm, first[t]) for t, warm in enumerate(warms)]
+
+
+class Explored(NamedTuple):
+    """What came of a unit.
+
+    explored : (B,) which nodes were explored from
+    found : what these leave, in their order; None where there was none
+    outcomes : of the others, in their order
+    """
+
+    explored: npt.NDArray[np.bool_]
+    found: Found | None
+    outcomes: list[Any]

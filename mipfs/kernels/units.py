@@ -1,0 +1,235 @@
+"""Units of work of `branch`: open nodes as arrays, laid out to be explored, and what explorations leave, gathered.
+
+An open node is a record and some words of 32 bits:
+
+    a bit an atom, 1 where it is fixed out; the atoms inside; the atoms whose weight is not 0, and those weights
+
+so that thousands of them lie in a few arrays, which travel, wait in a file, and are cut and joined as they stand.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.compiled import compiled
+from mipfs.kernels.earned import unpack
+from mipfs.kernels.node import RELAX
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
+from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece
+
+BITS = 32
+"""Of a word."""
+WHOLE_BITS = 53
+"""Integers of a dual vector have no more."""
+OPEN_NODE = np.dtype(
+    [(name, np.float64) for name in ("bound", "intercept", "rho")]
+    + [(name, np.int64) for name in ("place", "dual", "prices", "order", "start")]
+    + [(name, np.int32) for name in ("age", "why", "inside", "weights")]
+)
+"""An open node: its bound; intercept and ρ of its warm start; its place in the proof, the dual vector that earned its
+bound, and the multipliers that did so with it (−1 for none); when it came, where its words begin; nodes above it whose
+multipliers were only stepped; what is done with it (`OPEN` of `mipfs.kernels.subtree`: it is explored); how many atoms
+are inside, and how many weights are not 0."""
+
+
+class OpenNodes(NamedTuple):
+    """Some open nodes.
+
+    heads : (m,) OPEN_NODE, whose `start` counts from the first of these words
+    words : int32, of all nodes, one after the other
+    """
+
+    heads: npt.NDArray[Any]
+    words: npt.NDArray[np.int32]
+
+    @classmethod
+    def empty(cls) -> OpenNodes:
+        """No node."""
+        return cls(np.empty(0, OPEN_NODE), np.empty(0, np.int32))
+
+
+class FirstDuals(NamedTuple):
+    """The dual vectors that some nodes begin with, as `mipfs.proof.duals.DualStore.extend` takes them.
+
+    packed : their bytes;  ends, exponent, level, width : (d,) where each ends, and how it is packed
+    of : (B,) which of them is each node's
+    """
+
+    packed: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.int64]
+    exponent: npt.NDArray[np.int64]
+    level: npt.NDArray[np.int64]
+    width: npt.NDArray[np.int64]
+    of: npt.NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """What the explorations of B nodes leave, one after the other; numbers are those of each one's own piece.
+
+    totals : (B,) TOTALS
+    places : PLACE, the pieces of the proof
+    duals : DUAL of the fresh dual vectors, whose ends count in their own piece;  packed : their bytes
+    prices : (D, rows) multipliers that go with the fresh dual vectors
+    back : the nodes that are open still;  counts : (B,) how many
+    offers, sums : (o, k) float32, (o,) sizes of the weights to round, and what their σ add up to
+    offered : (B,) how many;  is_first : (B,) whether the first of them is that of the node that it began with
+    """
+
+    totals: npt.NDArray[Any]
+    places: npt.NDArray[Any]
+    duals: npt.NDArray[Any]
+    packed: npt.NDArray[np.uint8]
+    prices: npt.NDArray[np.float64]
+    back: OpenNodes
+    counts: npt.NDArray[np.int64]
+    offers: npt.NDArray[np.float32]
+    sums: npt.NDArray[np.float64]
+    offered: npt.NDArray[np.int64]
+    is_first: npt.NDArray[np.bool_]
+
+
+@compiled(nogil=True)
+def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untyped-def]
+    """Put open nodes in the first places of their pieces, their dual vectors in `first` (B, n); whether all fit."""
+    whole = np.empty(c.size, np.int64)
+    tops = np.empty(c.size if weighted else 0, np.int64)
+    for of in range(nodes.heads.size):
+        head = nodes.heads[of]
+        if not unpack_node(head, nodes.words, pieces.states[of, 0], pieces.weights[of, 0]):
+            return False
+        node = pieces.nodes[of, 0]
+        node.bound, node.intercept, node.rho = head.bound, head.intercept, head.rho
+        node.parent, node.start, node.place, node.next = 0, 0, 0, RELAX
+        node.why, node.age = head.why, head.age
+        d = duals.of[of]
+        step = 2.0 ** -duals.exponent[d]
+        for i in range(tops.size):
+            tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
+        data = duals.packed[duals.ends[d - 1] if d > 0 else 0 : duals.ends[d]]
+        if not unpack(data, duals.level[d], duals.width[d], tops, whole):
+            return False
+        for i in range(c.size):
+            first[of, i] = whole[i] * step
+    return True
+
+
+@compiled(nogil=True)
+def unpack_node(head, words, states, weights):  # type: ignore[no-untyped-def]
+    """States and weights (k,) of an open node; whether its words are those of a node over k atoms."""
+    k = states.size
+    at = head.start + (k + BITS - 1) // BITS
+    if head.start < 0 or head.inside < 0 or head.weights < 0 or at + head.inside + 2 * head.weights > words.size:
+        return False
+    for j in range(k):
+        states[j] = OUTSIDE if (words[head.start + j // BITS] >> (j % BITS)) & 1 else FREE
+        weights[j] = 0.0
+    for t in range(head.inside):
+        j = words[at + t]
+        if not 0 <= j < k:
+            return False
+        states[j] = INSIDE
+    at += head.inside
+    values = words.view(np.float32)
+    for t in range(head.weights):
+        j = words[at + t]
+        if not 0 <= j < k:
+            return False
+        weights[j] = values[at + head.weights + t]
+    return True
+
+
+@compiled(nogil=True)
+def pack_node(states, weights, words, head):  # type: ignore[no-untyped-def]
+    """Write what `unpack_node` reads, from `head.start` on; returns where it ends."""
+    k = states.size
+    at = head.start + (k + BITS - 1) // BITS
+    words[head.start : at] = 0
+    head.inside, head.weights = 0, 0
+    for j in range(k):
+        if states[j] == OUTSIDE:
+            words[head.start + j // BITS] |= np.int32(1) << np.int32(j % BITS)
+        elif states[j] == INSIDE:
+            words[at] = j
+            at += 1
+            head.inside += 1
+        head.weights += weights[j] != 0.0
+    values = words.view(np.float32)
+    end = at + head.weights
+    for j in range(k):
+        if weights[j] != 0.0:
+            words[at] = j
+            values[at + head.weights] = weights[j]
+            at += 1
+    return end + head.weights
+
+
+@compiled(nogil=True)
+def sizes(pieces):  # type: ignore[no-untyped-def]
+    """How many nodes of all pieces go back, and how many words those take."""
+    count, size = 0, 0
+    k = pieces.states.shape[2]
+    for of in range(pieces.totals.shape[0]):
+        for t in range(pieces.totals[of, 0].nodes):
+            if pieces.nodes[of, t].place >= 0:
+                count += 1
+                size += (k + BITS - 1) // BITS
+                for j in range(k):
+                    size += (pieces.states[of, t, j] == INSIDE) + 2 * (pieces.weights[of, t, j] != 0.0)
+    return count, size
+
+
+@compiled(nogil=True)
+def gather(pieces, found):  # type: ignore[no-untyped-def]
+    """Put what is used of every piece behind the other, in `found`, which has room for it."""
+    n_places, n_duals, n_bytes, n_offers, n_back, n_words = 0, 0, 0, 0, 0, 0
+    for of in range(found.totals.size):
+        total = pieces.totals[of, 0]
+        found.totals[of] = total
+        for t in range(total.places):
+            found.places[n_places + t] = pieces.places[of, t]
+        n_places += total.places
+        for d in range(1, total.duals):
+            found.duals[n_duals] = pieces.duals[of, d]
+            found.prices[n_duals] = pieces.prices[of, d]
+            n_duals += 1
+        found.packed[n_bytes : n_bytes + total.bytes] = pieces.packed[of, : total.bytes]
+        n_bytes += total.bytes
+        found.is_first[of] = pieces.sums[of, 0] >= 0.0
+        found.offered[of] = total.offers - 1 + found.is_first[of]
+        for r in range(0 if found.is_first[of] else 1, total.offers):
+            found.offers[n_offers] = pieces.offers[of, r]
+            found.sums[n_offers] = pieces.sums[of, r]
+            n_offers += 1
+        found.counts[of] = 0
+        for t in range(total.nodes):
+            node = pieces.nodes[of, t]
+            if node.place < 0:
+                continue
+            head = found.back.heads[n_back]
+            head.bound, head.intercept, head.rho = node.bound, node.intercept, node.rho
+            head.place, head.dual, head.prices = node.place, node.parent, node.parent
+            head.age, head.why, head.order, head.start = node.age, node.why, 0, n_words
+            n_words = pack_node(pieces.states[of, t], pieces.weights[of, t], found.back.words, head)
+            found.counts[of] += 1
+            n_back += 1
+
+
+def gathered(pieces: Piece) -> Found:
+    """What some explorations leave."""
+    total = pieces.totals[:, 0]
+    count, size = sizes(pieces)
+    k, rows = pieces.states.shape[2], pieces.prices.shape[2]
+    fresh = int(total["duals"].sum()) - total.size
+    offered = int(total["offers"].sum()) - total.size + int(np.count_nonzero(pieces.sums[:, 0] >= 0.0))
+    found = Found(
+        np.empty(total.size, TOTALS), np.empty(int(total["places"].sum()), PLACE), np.empty(fresh, DUAL),
+        np.empty(int(total["bytes"].sum()), np.uint8), np.empty((fresh, rows)),
+        OpenNodes(np.empty(count, OPEN_NODE), np.empty(size, np.int32)), np.empty(total.size, np.int64),
+        np.empty((offered, k), np.float32), np.empty(offered), np.empty(total.size, np.int64),
+        np.empty(total.size, np.bool_),
+    )  # fmt: skip
+    gather(pieces, found)
+    return found
