@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mipfs.branching import RULES, get_rule
 from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
 from mipfs.drivers.tree_proof import Node, TreeProof
-from mipfs.drivers.waiting import Waiting, packed, unpacked, words_of
+from mipfs.drivers.waiting import Waiting, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
@@ -64,7 +64,7 @@ class Tree(TreeProof):
         self.is_plain = carries(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.loss = 0.0
-        self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
+        self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self.leaves = list[Node]()
         self.waiting = Waiting(run.room)
@@ -234,22 +234,16 @@ class Tree(TreeProof):
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
         count = nodes.heads.size
         size = max(1, min(self.relaxation.together, count // self.settings.least_units))
-        return [self.unit(nodes, slice(at, at + size), cutoff) for at in range(0, count, size)]
+        limits = self.limits(nodes.heads["bound"], cutoff)
+        prices = self.prices.of(nodes.heads["prices"])
+        each = [slice(at, at + size) for at in range(0, count, size)]
+        return [Unit(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
 
-    def unit(self, nodes: OpenNodes, own: slice, cutoff: float) -> Unit:
-        """Some of the nodes, with what is asked of each, which does not depend on when it is explored."""
+    def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
+        """The dual vectors that earned the bounds of some nodes."""
         assert isinstance(self.proof.duals, DualStore)
-        heads, k = nodes.heads[own].copy(), self.relaxation.alive.size
-        begins, sizes = heads["start"], words_of(heads, k)
-        words = np.concatenate(
-            [nodes.words[at : at + size] for at, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
-        )
-        heads["start"] = np.cumsum(sizes) - sizes
-        used, of = np.unique(heads["dual"], return_inverse=True)
-        data, *numbers = self.proof.duals.packed(used)
-        ends, exponent, level, width = (np.asarray(one, dtype=np.int64) for one in numbers)
-        duals = FirstDuals(np.frombuffer(data, dtype=np.uint8), ends, exponent, level, width, of)
-        return Unit(OpenNodes(heads, words), duals, self.limits(heads["bound"], cutoff), self.prices.of(heads["prices"]))
+        data, *numbers = self.proof.duals.packed(heads["dual"])
+        return FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
 
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
@@ -310,12 +304,11 @@ class Tree(TreeProof):
         settings = self.settings
         for solved, offers in zip(totals["solved"].tolist(), pieces.offers(), strict=True):
             self.n_nodes += solved
-            rounds = self.n_nodes // settings.rounding_every
-            often = self.n_nodes <= settings.roundings or rounds > self.rounded
+            often = self.n_nodes <= settings.roundings or self.n_nodes >= self.rounding
             for size, total, is_first in offers:
                 if often or not is_first:
                     self.offers.append((size, total))
-                    self.rounded = rounds
+                    self.rounding = self.n_nodes + max(settings.rounding_every, self.n_nodes // settings.rounding_share)
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Take over what the interior point found at a node: prune it, or fix, and split it.

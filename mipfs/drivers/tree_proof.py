@@ -240,6 +240,8 @@ class Prices:
 
     def of(self, numbers: Integers) -> Array:
         """Multipliers (m, rows) by their numbers."""
+        if not self.rows:
+            return np.zeros((numbers.size, 0))
         return np.array([self[k] for k in numbers.tolist()]).reshape(numbers.size, self.rows)
 
     def only(self, numbers: Integers) -> Integers:

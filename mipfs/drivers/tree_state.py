@@ -18,7 +18,7 @@ from mipfs.proof import saved as proofs
 
 LISTED = "listed_"
 """What names of arrays begin with that are of the supports a run evaluated for its list."""
-TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
+TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounding", "loss")
 
 
 def why_none(problem: Problem, options: Any) -> str:

@@ -55,7 +55,7 @@ MOST_NODES, EXPLORED_NUMBERS = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 PLACES_PER_NODE = 64
 """Places of the proof for what rows fix, per node of an exploration on average; one that needs more ends sooner."""
-MOST_TOGETHER, SMALL_NUMBERS = 8, 100_000
+MOST_TOGETHER, SMALL_NUMBERS = 16, 200_000
 """Explorations of one compiled call at most, and what their number times samples and features may come to."""
 
 MOST_NUMBERS = 2**27
@@ -309,39 +309,35 @@ class Relaxation:
             The nodes are those of other atoms.
         """
         count = limits.size
+        asked = nodes, duals, limits, prices
         handed = self._handed(count, sides, self._room(count, sides))
         pieces = handed[5]
-        try:
-            self._explore(nodes, duals, limits, prices, handed)
-        except ZeroDivisionError:  # numbers too far apart for Newton's steps
+        if not self._explored(*asked, handed):
             for t in range(count):
-                self._explore_alone(slice(t, t + 1), nodes, duals, limits, prices, handed)
+                own = slice(t, t + 1)
+                one = Piece(*(array[own] for array in pieces))
+                alone = (*handed[:5], one, handed[6]._replace(first=handed[6].first[own]))
+                part = nodes._replace(heads=nodes.heads[own]), duals.part(np.array([t])), limits[own], prices[own]
+                if count == 1 or not self._explored(*part, alone):
+                    self._lay_out(part[0], part[1], prices[own], alone)
+                    subtree.plant(Piece(*(array[0] for array in one)))
+                    one.nodes["why"][0, 0] = subtree.STUCK
         return units.gathered(pieces)
 
-    def _explore(
+    def _explored(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
-    ) -> None:
+    ) -> bool:
+        """Explore from some nodes; whether it could be done: numbers may be too far apart for Newton's steps."""
         alive, _, grid, sides, _, pieces, work = handed
         has_rows = sides.indptr.size > 1
         if has_rows not in self._made:
             self._made[has_rows] = self._made_for(handed, has_rows)
         self._lay_out(nodes, duals, prices, handed)
-        subtree.explore(self._made[has_rows], alive, self.samples, grid, sides, limits, pieces, work)
-
-    def _explore_alone(
-        self, own: slice, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
-    ) -> None:
-        """Explore from one of the nodes; what the kernel cannot is left as it is, for the interior point."""
-        *given, pieces, work = handed
-        one = Piece(*(array[own] for array in pieces))
-        alone = (*given, one, work._replace(first=work.first[own]))
-        part = nodes._replace(heads=nodes.heads[own]), duals._replace(of=duals.of[own])
         try:
-            self._explore(*part, limits[own], prices[own], alone)
+            subtree.explore(self._made[has_rows], alive, self.samples, grid, sides, limits, pieces, work)
         except ZeroDivisionError:
-            self._lay_out(*part, prices[own], alone)
-            subtree.plant(Piece(*(array[0] for array in one)))
-            one.nodes["why"][0, 0] = subtree.STUCK
+            return False
+        return True
 
     def _lay_out(self, nodes: OpenNodes, duals: FirstDuals, prices: Array, handed: Handed) -> None:
         """Put nodes in the first places of their pieces."""

@@ -186,10 +186,12 @@ class RowsRelaxation:
         explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
         found = None
         if self.kernel is not None and explored.any():
-            own = unit.part(np.flatnonzero(explored))
+            own = unit if explored.all() else unit.part(np.flatnonzero(explored))
             found = self.kernel.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices)
+        if explored.all():
+            return Explored(explored, found, [])
         alone = unit.part(np.flatnonzero(~explored))
-        opened = alone.opened(self.problem.c_i, self.alive.size) if len(alone) else []
+        opened = alone.opened(self.problem.c_i, self.alive.size)
         asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in alone.limits]
         return Explored(explored, found, [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)])
 

@@ -47,7 +47,7 @@ class Unit:
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
         nodes = self.nodes._replace(heads=self.nodes.heads[at])
-        return Unit(nodes, self.duals._replace(of=self.duals.of[at]), self.limits[at], self.prices[at])
+        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at])
 
     def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
         """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""

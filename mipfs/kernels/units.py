@@ -50,12 +50,19 @@ class OpenNodes(NamedTuple):
         """No node."""
         return cls(np.empty(0, OPEN_NODE), np.empty(0, np.int32))
 
+    def part(self, own: slice) -> OpenNodes:
+        """Some of them, whose words follow one another; those in between come along."""
+        heads = self.heads[own].copy()
+        begin = int(heads["start"][0])
+        end = int(self.heads["start"][own.stop]) if own.stop < self.heads.size else self.words.size
+        heads["start"] -= begin
+        return OpenNodes(heads, self.words[begin:end])
+
 
 class FirstDuals(NamedTuple):
     """The dual vectors that some nodes begin with, as `mipfs.proof.duals.DualStore.extend` takes them.
 
-    packed : their bytes;  ends, exponent, level, width : (d,) where each ends, and how it is packed
-    of : (B,) which of them is each node's
+    packed : their bytes;  ends, exponent, level, width : (B,) where each ends, and how it is packed
     """
 
     packed: npt.NDArray[np.uint8]
@@ -63,7 +70,14 @@ class FirstDuals(NamedTuple):
     exponent: npt.NDArray[np.int64]
     level: npt.NDArray[np.int64]
     width: npt.NDArray[np.int64]
-    of: npt.NDArray[np.int64]
+
+    def part(self, at: npt.NDArray[np.int64]) -> FirstDuals:
+        """Some of them."""
+        begins = np.append(0, self.ends)[at].tolist()
+        parts = [self.packed[begin:end] for begin, end in zip(begins, self.ends[at].tolist(), strict=True)]
+        packed = np.concatenate([self.packed[:0], *parts])
+        ends = np.cumsum([part.size for part in parts], dtype=np.int64)
+        return FirstDuals(packed, ends, self.exponent[at], self.level[at], self.width[at])
 
 
 class Found(NamedTuple):
@@ -104,12 +118,11 @@ def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untype
         node.bound, node.intercept, node.rho = head.bound, head.intercept, head.rho
         node.parent, node.start, node.place, node.next = 0, 0, 0, RELAX
         node.why, node.age = head.why, head.age
-        d = duals.of[of]
-        step = 2.0 ** -duals.exponent[d]
+        step = 2.0 ** -duals.exponent[of]
         for i in range(tops.size):
             tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
-        data = duals.packed[duals.ends[d - 1] if d > 0 else 0 : duals.ends[d]]
-        if not unpack(data, duals.level[d], duals.width[d], tops, whole):
+        data = duals.packed[duals.ends[of - 1] if of > 0 else 0 : duals.ends[of]]
+        if not unpack(data, duals.level[of], duals.width[of], tops, whole):
             return False
         for i in range(c.size):
             first[of, i] = whole[i] * step

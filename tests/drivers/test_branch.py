@@ -81,7 +81,7 @@ def test_no_more_threads_work_than_there_are_cores(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(machine, "cores", lambda: 2)
     assert [machine.at_work(asked) for asked in (None, 1, 2, 8)] == [2, 1, 2, 2]
     tree = SimpleNamespace(run=SimpleNamespace(options=Options(threads=8)))
-    assert Exploration(cast(Any, tree))._here.capacity == 2
+    assert Exploration(cast(Any, tree))._here.count == 2
 
 
 def test_the_climb_goes_in_slices() -> None:

@@ -110,11 +110,6 @@ def test_a_step_of_the_prices_mends_most_of_what_they_lost() -> None:
     assert np.median(left) < 0.4
 
 
-def ask(rows: int, tol: float) -> Ask:
-    """A node to be solved to a tolerance, whatever its bound."""
-    return Ask(np.zeros(rows), 0, True, -math.inf, math.inf, math.inf, tol, 0.0, -math.inf)
-
-
 @pytest.mark.parametrize("kind", ["features", "groups", "tree"])
 def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) -> None:
     r = np.random.default_rng(5)
@@ -126,7 +121,7 @@ def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) 
     states = np.full(atoms.count, FREE, dtype=np.int8)
     states[0] = OUTSIDE
     warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.explore(states, warm, np.zeros(30), ask(len(problem.rows), 1e-8))
+    outcome = relaxation.explore(states, warm, np.zeros(30), Ask(math.inf, 1e-8, 0.0))
     value = declared(problem, (states == INSIDE).astype(float), (states != OUTSIDE).astype(float))
     assert outcome.bound <= value * (1 + 1e-8)
     assert outcome.bound == pytest.approx(value, rel=1e-6)
@@ -139,7 +134,7 @@ def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
     problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
     relaxation = RowsRelaxation(problem, np.arange(3), lambda: False, np.zeros(1, np.int8))
     warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.explore(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), ask(4, 1e-6))
+    outcome = relaxation.explore(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), Ask(math.inf, 1e-6, 0.0))
     assert outcome.ray is not None
     least = outcome.ray @ np.where(outcome.ray > 0, problem.rows.lb, problem.rows.ub)  # type: ignore[union-attr]
     assert least - np.maximum(A.T @ outcome.ray, 0.0).sum() > 0.0

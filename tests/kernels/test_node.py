@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.data.instance import Instance
-from mipfs.inner.boolean_node import NO_ROWS, Relaxation, Warm
+from mipfs.inner.boolean_node import NO_ROWS, Relaxation
 from mipfs.inner.propagation import Propagation
-from mipfs.kernels import node
+from mipfs.kernels import node, subtree
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Piece, Work
 from mipfs.problem import Problem
@@ -82,9 +82,9 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     few = problem.data.y > 0 if (problem.data.y > 0).sum() < (problem.data.y < 0).sum() else problem.data.y < 0
     alpha[~few] *= alpha[few].sum() / alpha[~few].sum()
     limits = factor * min(best.values()), np.inf, 1e-9, 0.0, 0.0
-    asked: Any = [(states, Warm(np.zeros(K, np.float32), 0.0, 1.0), alpha, 0.0, *limits)]
-    prices = [(np.zeros(1), 0)] if has_rows else ()
-    pieces = relaxation._begun(asked, sides, prices)
+    pieces = relaxation._room(1, sides)
+    pieces.states[0, 0], pieces.weights[0, 0], pieces.prices[0, 0] = states, 0.0, 0.0
+    pieces.nodes[0, 0] = (0.0, 0.0, 1.0, 0, 0, 0, subtree.OPEN, node.RELAX, 0)
     alive, _, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
     steps = relaxation._made_for((*handed[:3], sides, *handed[4:]), has_rows)
     all_limits[0], work.first[0] = limits, alpha
