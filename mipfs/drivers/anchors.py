@@ -26,7 +26,7 @@ from mipfs.inner.completions import ABOVE, STOPPED, Completions, Found, are_few,
 from mipfs.inner.propagation import Fixed
 from mipfs.kernels.subtree import GIVEN_BACK
 from mipfs.kernels.units import OpenNodes
-from mipfs.plumbing.arrays import Integers, changed
+from mipfs.plumbing.arrays import Arrays, Integers, changed
 from mipfs.plumbing.machine import at_work
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, SCREENED
@@ -99,6 +99,14 @@ class Anchors:
         bound, *_ = relaxation.bound(whole, q, none, states, math.inf)
         warm = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5)
         tree.enter(Node(bound, place, tree.proof.add_dual(whole, q), states, warm, y=none.y))
+
+    def arrays(self) -> Arrays:
+        """What was counted."""
+        return {"anchors_totals": np.array([self.closed, self.solved])}
+
+    def take_up(self, kept: Arrays) -> None:
+        """Go on counting where `arrays` says."""
+        self.closed, self.solved = (int(one) for one in kept["anchors_totals"].tolist())
 
     @property
     def completions(self) -> Completions:

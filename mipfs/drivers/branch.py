@@ -35,10 +35,12 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
+from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
 from mipfs.problem import Problem
+from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import restoring, taken_up
@@ -191,6 +193,23 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     run.record()
 
 
+def _saved(tree: Tree, earlier: Earlier | None, beside: Search, anchors: Anchors, taken: Sequence[Unit] = ()) -> Arrays:
+    """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
+    supports = tree.supports
+    kept = {**supports.arrays(), **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()}}
+    kept |= {f"cuts_{name}": array for name, array in proofs.saved_cuts(supports.pool).items()}
+    return {**tree_state.saved(tree, earlier, taken), **kept, **beside.arrays(), **anchors.arrays()}
+
+
+@restoring
+def _taken_up(kept: Arrays, supports: Supports, beside: Search, anchors: Anchors) -> None:
+    """Give the supports and the search of a run what `_saved` kept; the tree has its own."""
+    supports.subproblem.take_up(apart(kept, "sub_")[0])
+    proofs.restored_cuts(supports.pool, apart(kept, "cuts_")[0])
+    beside.take_up(kept)
+    anchors.take_up(kept)
+
+
 @restoring
 def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
     """The tree that a run goes on with, None where it begins anew; and an earlier one that proves more as yet."""
@@ -202,17 +221,17 @@ def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tr
         tree_state.restored(tree, arrays)
         return tree
 
-    evaluated, arrays = apart(own(run.resume.arrays), tree_state.LISTED)
-    if evaluated:
-        supports.take_up(evaluated)
+    arrays = own(run.resume.arrays)
+    supports.take_up(arrays)
     tree_state.check_kept(arrays, run.options.certificate)
     earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
-    lacks_supports = run.wants_all and not evaluated  # those of leaves that are done, which nobody kept
+    lacks_supports = run.wants_all and not arrays["tree_listed"]  # those of leaves that are done
     if is_asked_for_more(tree.cutoff, tree.closed_at) or lacks_supports:
-        return None, better(earlier, Earlier(bound, tree.finish(), arrays))
+        of_tree = {name: array for name, array in arrays.items() if name.startswith(tree_state.NAMES)}
+        return None, better(earlier, Earlier(bound, tree.finish(), of_tree))
     return tree, earlier
 
 
@@ -274,14 +293,19 @@ def search(run: Run) -> Steps:
     tree = make() if tree is None else tree
     beside = Search(tree)
     anchors = Anchors(tree)
+    saved = partial(_saved, tree, earlier, beside, anchors)
     if is_new:
         beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
             anchors.open_root()
         else:
             tree.open_root()
-    _report(run, tree, tree.bound, anchors)
-    yield partial(tree_state.saved, tree, earlier)
+        _report(run, tree, tree.bound, anchors)
+    else:
+        assert run.resume is not None
+        _taken_up(own(run.resume.arrays), supports, beside, anchors)
+    run.is_exact = is_new
+    yield saved
     with Exploration(tree) as exploration:
         out: Sequence[Part] = ()
         while run.stop() is None:
@@ -291,23 +315,25 @@ def search(run: Run) -> Steps:
             begun = exploration.begin(units)
             exploration.waited(searching)
             _merge(tree, exploration, out)  # the batch before, while this one is explored
-            out = begun
-            if out and tree.n_open < batch:
+            out, run.is_exact = begun, beside.comes_to_rest
+            if out and (run.is_exact or tree.n_open < batch):
                 _merge(tree, exploration, out)
                 out = ()
             if not out:
                 beside.round()
             run.closed = not tree.n_open and not out
             supports.reduce()
+            if run.is_exact:
+                beside.rest()
             if tree.is_littered:
                 tree.forget([part.unit for part in out])
             taken = [part.unit for part in out]
             _report(run, tree, min([tree.bound, *(float(unit.nodes.heads["bound"].min()) for unit in taken)]), anchors)
-            yield partial(tree_state.saved, tree, earlier, taken)
+            yield partial(saved, taken)
         _merge(tree, exploration, out)  # as a whole, unless the run must stop: whatever the moment, one answer
         beside.round()
     run.raise_bound(min(tree.bound, run.objective))
-    yield partial(tree_state.saved, tree, earlier)
+    yield saved
     is_less = earlier is not None and earlier.outlives(min(tree.bound, run.objective), run)
     run.outcome.proof = earlier.proof if earlier is not None and is_less else tree.finish()
     run.outcome.pool = supports.pool

@@ -10,7 +10,10 @@ import math
 from collections.abc import Iterator
 from itertools import islice
 
+import numpy as np
+
 from mipfs.drivers.tree import Tree
+from mipfs.plumbing.arrays import Arrays
 from mipfs.result.gap import relative_gap
 from mipfs.settings import SearchSettings
 
@@ -34,6 +37,30 @@ class Search:
         self._cost: float = (one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit
         self._first: Iterator[None] | None = None
         self._climbs: Iterator[None] | None = None
+        self._rest = float(one.rest)
+
+    @property
+    def comes_to_rest(self) -> bool:
+        """Whether enough was done since the last rest; the first climb goes to its end before."""
+        return self._tree.work >= self._rest and (self._first is None or self._climbs is not None)
+
+    def rest(self) -> None:
+        """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
+        self._rest = self._tree.work + self.settings.rest
+        self._tree.run.oracle.rest()
+        if self._climbs is not None:
+            self._climbs = self._tree.searching()
+
+    def arrays(self) -> Arrays:
+        """How far it is, at a rest."""
+        totals = self._count, self._improved, self._work, self._rest, self._climbs is not None
+        return {"search_totals": np.array(totals, dtype=float)}
+
+    def take_up(self, kept: Arrays) -> None:
+        """Go on where `arrays` says."""
+        count, improved, work, rest, climbs = kept["search_totals"].tolist()
+        self._count, self._improved, self._work, self._rest = int(count), int(improved), work, rest
+        self._climbs = self._tree.searching() if climbs else None
 
     def before_root(self, is_relaxed: bool) -> None:
         """Find an incumbent before the root, which may take all the time that there is.

@@ -456,7 +456,7 @@ class Tree(TreeProof):
             sigma = run.oracle.repair(scores)
             if sigma is not None:
                 yield from swaps.climbing(sigma)
-        yield from swaps.shaking(np.random.default_rng(0))
+        yield from swaps.shaking(np.random.default_rng(self.n_nodes))
 
     @property
     def _root_cutoff(self) -> float:

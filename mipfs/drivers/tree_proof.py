@@ -46,8 +46,8 @@ class Node:
     warm : Warm, where its solve begins
     y : (r,) multipliers of the rows
     age : nodes above it that only stepped the multipliers, since the interior point found some
-    why : what is done with it: it is explored (`OPEN` of `mipfs.kernels.subtree`), solved by the interior point (`DEAR`,
-        `STUCK`), or explored, for it holds too much for an enumeration (`GIVEN_BACK` of `mipfs.drivers.anchors`)
+    why : what is done with it, of `mipfs.kernels.subtree`: it is explored (`OPEN`), solved by the interior point
+        (`DEAR`, `STUCK`), or explored, for it holds too much for an enumeration (`GIVEN_BACK`)
     """
 
     bound: float

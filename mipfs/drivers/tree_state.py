@@ -16,8 +16,8 @@ from mipfs.plumbing.arrays import Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 
-LISTED = "listed_"
-"""What names of arrays begin with that are of the supports a run evaluated for its list."""
+NAMES = "tree_", "node_", "proof"
+"""How names of arrays begin that are the tree's."""
 TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounding", "loss")
 
 
@@ -47,14 +47,13 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
         "tree_alive": tree.relaxation.alive,
         "tree_lost": np.array(tree.lost),
         "tree_kept": np.array(tree.run.options.certificate),
+        "tree_listed": np.array(tree.run.wants_all),
     }
-    evaluated = tree.supports.arrays() if tree.run.wants_all else {}
     return (
         kept
         | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
         | {"tree_prices": tree.prices.array()}
         | proofs.saved(tree.proof)
-        | {f"{LISTED}{name}": array for name, array in evaluated.items()}
         | ({} if earlier is None else earlier.kept)
     )
 

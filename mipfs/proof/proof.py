@@ -457,12 +457,17 @@ class Proof:
         if multipliers is None:
             return -1
         kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
-        key = hash(kept if isinstance(kept, tuple) else kept.tobytes())
+        key = _key(kept)
         place = self._known.get(key, -1)
         if place < 0 or tuple(kept) != tuple(self._multipliers[place]):
             place = self._known[key] = len(self._multipliers)
             self._multipliers.append(kept)
         return place
+
+    def hold(self, multipliers: Sequence[Multipliers]) -> None:
+        """Take over multipliers that were numbered before, in place of those that are here."""
+        self._multipliers = list(multipliers)
+        self._known = {_key(kept): place for place, kept in enumerate(multipliers)}
 
     def _grow(self, count: int) -> int:
         """Make room for `count` more nodes; returns the position of the first."""
@@ -475,6 +480,10 @@ class Proof:
                 more = np.full((capacity - old.shape[0], *old.shape[1:]), empty, dtype=old.dtype)
                 setattr(self, name, np.concatenate([old, more]))
         return first
+
+
+def _key(multipliers: Multipliers) -> int:
+    return hash(multipliers if isinstance(multipliers, tuple) else multipliers.tobytes())
 
 
 def stored_combinations(

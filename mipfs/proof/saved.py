@@ -42,7 +42,7 @@ def restored(proof: Proof, arrays: Arrays) -> None:
         setattr(proof, name, arrays[f"proof{name}"].copy())
     proof._size = proof._feature.size
     proof._whole = dict(arrays["proof_whole"].tolist())
-    proof._multipliers = multipliers_of(arrays["proof_multipliers"])
+    proof.hold(multipliers_of(arrays["proof_multipliers"]))
     proof._combinations = _combinations_of(arrays)
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 

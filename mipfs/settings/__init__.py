@@ -125,7 +125,7 @@ class TreeSettings(Declared):
     rounding_every: Count = 50
     """Of the later nodes one in this number is rounded: a proof gains little from more SVMs."""
     rounding_share: Count = 1000
-    """And in a large tree one in a share of its nodes: SVMs are solved one after the other, beside nodes on all cores."""
+    """And in a large tree one in such a share of its nodes: SVMs come one after the other, beside nodes on all cores."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
     integral: Tolerance = 1e-6
@@ -177,6 +177,9 @@ class SearchSettings(Declared):
     """SVMs at most of the splicing before the root, so that a short limit sees a root."""
     climbed: Natural = 300
     """SVMs at most of the climb before the root, for the same reason."""
+    rest: Excess = 500.0
+    """Units of work between two rests, some five seconds of one core: a state of a run is kept there, and a run that
+    goes on from it goes the same way to the bit. All that is out is waited for, and the search begins anew."""
 
 
 @dataclass(frozen=True)
