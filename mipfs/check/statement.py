@@ -347,6 +347,7 @@ class Statement:
 
         `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
         text where the extra variables need them exactly; either is exact, and so is what they make of the bounds.
+        Multipliers that leave an extra variable without a bound prove nothing: the sum is -inf.
         """
         exact = [rational(value, "a multiplier") for value in multipliers]
         require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
@@ -363,7 +364,8 @@ class Statement:
             terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
             left = -sum(terms, Fraction(0))
             end = float(ends[0][k] if left > 0 else ends[1][k])
-            require(left == 0 or math.isfinite(end), "multipliers leave an extra variable without a bound")
+            if left and not math.isfinite(end):
+                return [-math.inf], cost  # nothing is proven
             constant += left * Fraction(end) if left else 0
         return [below(constant)], self._less(cost, exact)
 
