@@ -421,24 +421,32 @@ def width_stated(document):
 def signs(labels, stated):
     """y of the labels of a file, by what the document calls the two."""
     need(isinstance(stated, dict) and set(stated) == {"negative", "positive"}, "labels are not two")
-    need(stated["negative"] != stated["positive"], "both labels have one name")
+    check_labels(stated)
     found = {}
     for label in set(labels):
         for side, sign in (("negative", -1.0), ("positive", 1.0)):
-            if is_label(label, stated[side]):
+            if calls(stated[side], label):
                 found[label] = sign
         need(label in found, f"the data has a label {label!r} that the document does not name")
     return [found[label] for label in labels]
 
 
-def is_label(label, name):
-    """Whether a label of a file, a number or a text, is what a document calls it."""
-    if isinstance(name, bool) or not isinstance(label, float):
-        return str(name) == label
-    try:
-        return float(name) == label
-    except (TypeError, ValueError):
-        return False
+def check_labels(stated):
+    """The labels of a document are two, each a text, a number or a boolean."""
+    two = [stated[side] for side in ("negative", "positive")]
+    need(all(isinstance(name, (str, int, float)) for name in two), "a label is no text, number or boolean")
+    need(not calls(*two), "both labels have one name")
+
+
+def calls(name, label):
+    """Whether a document calls a label of the data so: by an equal text, or a number of equal value."""
+    one, other = str(name), str(label)
+    if one.startswith("not ") and other.startswith("not "):  # of a class against the rest
+        one, other = one[4:], other[4:]
+    if one == other:
+        return True
+    numbers = [float(text) for text in (one, other) if is_number(text)]
+    return len(numbers) == 2 and numbers[0] == numbers[1] and math.isfinite(numbers[0])
 
 
 def as_labels(cells):
@@ -583,11 +591,12 @@ def reading_of(document):
         return given
     fields = {"label", "words", "left_out"} | ({"kept"} if rules > 1 else set())
     need(isinstance(read, dict) and set(read) <= fields | {"recipe"}, "read has unknown fields")
-    need(rules == 1 or fields <= set(read), "a field of read is missing")
+    lacking = fields - set(read)
+    need(rules == 1 or lacking in (set(), {"left_out", "kept"}), "a field of read is missing")
     given |= read
     need(given["label"] is None or isinstance(given["label"], str), "read.label is no name")
     need(isinstance(given["words"], dict), "read.words is no mapping")
-    need(rules == 1 or given["left_out"] is not None, "read.left_out is missing")
+    need(rules == 1 or "left_out" in lacking or given["left_out"] is not None, "read.left_out is missing")
     for key in ("left_out", "kept"):
         need(given[key] is None or are_names(given[key]), f"read.{key} is no list of names, each once")
     if "recipe" in read:
@@ -1130,7 +1139,7 @@ class Statement:
                 need(isinstance(name, str) and name in self.atom, f"{key} has {name!r}, which cannot be selected")
                 if self.forced.setdefault(self.atom[name], value) != value:
                     self.M = -1  # forced in and out: nothing fits
-        lam, penalty = params.get("lambda", 0.0), params.get("penalty") or {}
+        lam, penalty = params.get("lambda", 0.0), params.get("penalty", {})
         if isinstance(lam, list):
             need(len(lam) == self.p, "lambda is not one number an atom")
             self.cost = [number(v, "lambda") for v in lam]
@@ -2286,6 +2295,7 @@ class Tree:
         need(len(self.whole) == len(found), "two values for one split")
         need(all(abs(value) < 2**52 for value in self.whole.values()), "a split at a number that is too large")
         derived = document["certificate"].get("derived", [])
+        need(isinstance(derived, list), "certificate.derived is no list")
         self.rows = stated.tree_rows = stated.rows + [derived_row(stated, one) for one in derived]
         self._multipliers(arrays)
         self._combinations(arrays)
@@ -2521,9 +2531,10 @@ class Tree:
 def derived_row(stated, one):
     """A derived row, derived again: section "Derived rows"."""
     need(isinstance(one, dict) and one.get("kind") == "chvatal-gomory", "a derived row of an unknown kind")
-    need(set(one) <= {"kind", "terms", "ub", "rows", "cardinality", "bounds"}, "a derived row has an unknown field")
-    need(isinstance(one.get("rows"), list) and isinstance(one.get("bounds", {}), dict), "a derived row is incomplete")
-    card = ratio(one.get("cardinality", "0"), "a multiplier")
+    fields = {"kind", "terms", "ub", "rows", "cardinality", "bounds"}
+    need(set(one) == fields, "a derived row lacks a field, or has an unknown one")
+    need(isinstance(one["rows"], list) and isinstance(one["bounds"], dict), "a derived row is incomplete")
+    card = ratio(one["cardinality"], "a multiplier")
     need(card >= 0, "a multiplier of the cardinality row is below 0")
     a, extra, b = [card] * stated.p, [Fraction(0)] * len(stated.extra), card * stated.M
     for pair in one["rows"]:
@@ -2536,16 +2547,18 @@ def derived_row(stated, one):
             a[j] += value * v
         for k, v in row.extra.items():
             extra[k] += value * v
-    for name, text in one.get("bounds", {}).items():
+    for name, text in one["bounds"].items():
         value = ratio(text, "a multiplier")
         need(name in stated.atom and value >= 0, "a multiplier of a bound")
         a[stated.atom[name]] += value
         b += value
     need(not any(extra), "an extra variable is left in a derived row")
-    need(isinstance(one.get("terms"), dict) and set(one["terms"]) <= set(stated.atom), "terms of a derived row")
+    need(isinstance(one["terms"], dict) and set(one["terms"]) <= set(stated.atom), "terms of a derived row")
+    whole_ones = all(type(v) is int and abs(v) <= 2**53 for v in (*one["terms"].values(), one["ub"]))
+    need(whole_ones, "a number of a derived row is no whole one up to 2^53")
     terms = {stated.atom[name]: number(v, "a coefficient") for name, v in one["terms"].items()}
     need(all(terms.get(j, 0) == math.floor(v) for j, v in enumerate(a)), "a derived row has other terms")
-    end = number(one.get("ub"), "the end of a derived row")
+    end = number(one["ub"], "the end of a derived row")
     need(end >= math.floor(b), "a derived row has a smaller end")
     return Row(terms, {}, None, end)
 
@@ -2618,7 +2631,7 @@ def check_listed(stated, one, best, limit):
     need(isinstance(one, dict), "a listed support is no mapping")
     need(set(one) <= {"selected", "objective", "gap", "weights", "intercept", "extra", "ties"}, "a listed support")
     chosen, said = chosen_of(stated, one["selected"]), number(one["objective"], "a listed objective")
-    z = stated.extras(one.get("extra") or {}, "a listed support")
+    z = stated.extras(values_in(one), "a listed support")
     need(stated.allows(chosen, z), "a listed support is not in S")
     if one.get("ties") is not None:
         whole(one["ties"], "ties")
@@ -2680,6 +2693,14 @@ def check_relaxed(stated, status, bound):
         return
     need(isinstance(given, dict), "relaxed is no mapping")
     need(set(given) <= RELAXED, "an unknown field of relaxed")
+    for key in ("sigma", "weights"):
+        need(given.get(key) is None or isinstance(given[key], dict), f"relaxed.{key} is no mapping")
+    mixture = [] if given.get("mixture") is None else given["mixture"]
+    need(isinstance(mixture, list), "relaxed.mixture is no list")
+    for one in mixture:
+        need(isinstance(one, dict) and set(one) <= {"share", "selected", "extra"}, "an unknown field of the mixture")
+    for one in (given, *mixture):
+        values_in(one)
     lower, upper = (number_or_none(given[key], f"relaxed.{key}") for key in ("lower", "upper"))
     need(lower is None or (bound is not None and lower <= bound + CLOSE * abs(bound)), "relaxed.lower is not proven")
     shown = given.get("weights") is not None and given.get("intercept") is not None and upper is not None
@@ -2692,7 +2713,7 @@ def check_relaxed(stated, status, bound):
     if given.get("mixture") is not None:
         sigma = mixed(stated, given["mixture"], sigma)
     else:
-        z = stated.extras(given.get("extra") or {}, "relaxed", fractional=True)
+        z = stated.extras(values_in(given), "relaxed", fractional=True)
         full = [sigma.get(j, Fraction(0)) for j in range(stated.p)]
         need(sum(full) <= stated.M * (1 + CLOSE), "relaxed.sigma is more than M")
         need(all(full[j] == value for j, value in stated.forced.items()), "relaxed.sigma: a forced atom")
@@ -2705,14 +2726,12 @@ def check_relaxed(stated, status, bound):
 
 def mixed(stated, mixture, sigma):
     """σ as the mixture of selections of S that is stated, after both were compared."""
-    need(isinstance(mixture, list), "relaxed.mixture is no list")
     shares = [number(one["share"], "a share") for one in mixture]
     need(all(part >= 0 for part in shares) and sum(shares) > 0, "the shares of the mixture are no shares")
     found = {}
     for part, one in zip(shares, mixture, strict=True):
-        need(set(one) <= {"share", "selected", "extra"}, "a selection of the mixture has an unknown field")
         chosen = chosen_of(stated, one["selected"])
-        z = stated.extras(one.get("extra") or {}, "the mixture")
+        z = stated.extras(values_in(one), "the mixture")
         need(stated.allows(chosen, z), "a selection of the mixture is not in S")
         for j in chosen:
             found[j] = found.get(j, 0) + part / sum(shares)
@@ -2856,11 +2875,10 @@ def check_classifier(stated):
     """
     document, data = stated.document, stated.data
     need(set(document["labels"]) == {"negative", "positive"}, "labels are not two")
+    check_labels(document["labels"])
     if data.labels is not None:
         for side, name in data.labels.items():
-            said = document["labels"][side]
-            same = str(said) == str(name) or (said == name and not isinstance(said, bool))
-            need(same, "the labels are others in the data")
+            need(calls(document["labels"][side], name), "the labels are others in the data")
     chosen = chosen_of(stated, document["selected"])
     place = {data.names[column]: column for j in chosen for column in stated.columns[j]}
     place = stated.made.used(chosen) if stated.made else place
@@ -2870,6 +2888,8 @@ def check_classifier(stated):
     need(set(columns) == used, "the columns are not those of the selected features")
     check_weightless(stated, {column for j in chosen for column in stated.columns[j]})
     need(set(scaling) <= {"kind", "shift", "scale", "center"}, "scaling has an unknown field")
+    for key, values in scaling.items():
+        need(key == "kind" or isinstance(values, dict), f"scaling.{key} is no mapping")
     need(set(scaling["shift"]) == used == set(scaling["scale"]), "shift and scale are not of the selected features")
     centred = {name for name in used if name in stated.place and stated.center[stated.place[name]]}
     need(set(scaling.get("center", {})) == centred, "center is not of the selected features")
@@ -2884,6 +2904,13 @@ def check_classifier(stated):
     value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
     need(near(value, said), "the objective is another one")
     return max(value, said)
+
+
+def values_in(one):
+    """The values of extra variables that a support, a selection or a relaxation has, a mapping or nothing."""
+    found = {} if one.get("extra") is None else one["extra"]
+    need(isinstance(found, dict), "extra is no mapping")
+    return found
 
 
 def check_weightless(stated, own):
@@ -3349,7 +3376,7 @@ class Classes:
         need(isinstance(self.names, list) and len(self.names) == len(labels) == len(self.results) >= 3,
              "the classes are not those of the data, or not one a result")  # fmt: skip
         for label, name in zip(labels, self.names, strict=True):
-            need(isinstance(label, str) == isinstance(name, str) and is_label(label, name), "the classes are others")
+            need(alike(label, name), "the classes are others")
         self.labels, texts = labels, [str(name) for name in self.names]
         need(
             isinstance(by_class, dict) and (not by_class or set(by_class) == set(texts)), "class_weight: other classes"
@@ -3762,7 +3789,7 @@ def check_card_form(document):
     result = document["result"]
     need(isinstance(result, dict) and set(result) >= NEEDED, "the result of the card lacks a field")
     for key in ("labels", "data_sha256"):
-        need(document[key] == result[key], f"{key} of the card is not that of its result")
+        need(alike(document[key], result[key]), f"{key} of the card is not that of its result")
     need(result.get("trace") == [], "the result of a card has a trace")
     need(result.get("atoms") is None, "a card is of single features")
     params = result["params"]
@@ -3777,11 +3804,11 @@ def class_of(result, source):
     """The class of a result that is of one against the rest; None where the data has its two labels."""
     labels = result["labels"]
     need(isinstance(labels, dict) and set(labels) == {"negative", "positive"}, "labels are not two")
-    if labels["negative"] != f"not {labels['positive']}":
+    if not calls(labels["negative"], f"not {labels['positive']}"):
         return None
     known = set(source.labels(result))
-    own = [label for label in known if is_label(label, labels["positive"])]
-    return own[0] if len(known) > 2 and own and not any(is_label(v, labels["negative"]) for v in known) else None
+    own = [label for label in known if calls(labels["positive"], label)]
+    return own[0] if len(known) > 2 and own and not any(calls(labels["negative"], v) for v in known) else None
 
 
 def without_proof(result, data):
@@ -3923,7 +3950,8 @@ def judge(where, data):
         several = judge_path if "points" in document else judge_classes
         return several(document, content, Source(data), place)
     need(not mark, "a result has no parts")
-    return said_of(check(document, read_archive(content), Source(data).data(document)))
+    source = Source(data)
+    return said_of(check(document, read_archive(content), source.data(document, of=class_of(document, source))))
 
 
 def said_of(found):

@@ -20,6 +20,7 @@ import numpy as np
 
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
 from mipfs.check.in_unit import in_unit
+from mipfs.check.known import same
 from mipfs.check.points import MOST_BINS, Line, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
@@ -127,7 +128,7 @@ def _check(
     found["result"] = report = _checked(result, arrays, data, version, given, workers)
     require(report.accepted, f"the result inside: {report.reason}")
     _kind_of(result)
-    require(document["labels"] == result["labels"], "the labels are not those of the result inside")
+    require(same(document["labels"], result["labels"]), "the labels are not those of the result inside")
     require(document["data_sha256"] == result["data_sha256"], "the card is about other data than the result inside")
     scale, intercept = (number(document[name], name) for name in ("scale", "intercept"))
     require(scale > 0.0, f"the scale is {scale!r}, it must be positive")

@@ -13,7 +13,7 @@ from typing import Any
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.known import SCALING_OF_COLUMNS, require_schema, rules_of
+from mipfs.check.known import SCALING_OF_COLUMNS, require_schema, rules_of, same
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Arrays, Document, gap_between, require
 from mipfs.check.scaling import REMEDY, by_rules, on_stated
@@ -27,7 +27,6 @@ from mipfs.check.several import (
     near,
     require_accepted,
     require_fields,
-    same,
     unchecked_of,
 )
 from mipfs.check.statement import Statement

@@ -12,6 +12,7 @@ import numpy as np
 
 from mipfs.check.bounded import Bounded
 from mipfs.check.exact import rounded, shorts
+from mipfs.check.known import calls
 from mipfs.check.regulariser import terms_above
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
@@ -52,8 +53,8 @@ def read(statement: Statement, document: Document) -> Classifier:
     said = document["n_features"]
     for side, name in {"negative": data.labels.negative, "positive": data.labels.positive}.items():
         label = document["labels"][side]
-        same = str(label) == str(name) or (label == name and not isinstance(label, bool))
-        require(same, f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change")
+        changed = f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change"
+        require(calls(label, name), changed)
     require(type(said) is int and said == data.n_features, f"{said!r} features, but the data has {data.n_features}")
     chosen = statement.ids(document["selected"])
     ids = _columns(document["weights"], data)

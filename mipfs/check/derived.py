@@ -49,6 +49,7 @@ def _derived(statement: Statement, one: Mapping[str, Any], name: str) -> tuple[d
     for j, value in bounds.items():
         a[j] = a.get(j, Fraction(0)) + value
     end = cardinality * statement.M + sum(bounds.values(), Fraction(0))
+    require(isinstance(one["rows"], list), f"{name} is derived from what is no list of rows")
     for r, text in one["rows"]:
         require(type(r) is int and 0 <= r < count, f"{name} is derived from a row that does not exist")
         value = _rational(text, name)

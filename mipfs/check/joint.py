@@ -44,9 +44,8 @@ class Measure:
         self.P, self.N = int(self.positive.sum()), int((~self.positive).sum())
         beta = params.get("beta")
         k = params.get("k")
-        fits = (beta is None) == (self.name != "fbeta") and (
-            k is None or self.name in ("precision-at-k", "recall-at-k")
-        )
+        at_k = self.name in ("precision-at-k", "recall-at-k")
+        fits = ("beta" in params) == (self.name == "fbeta") == (beta is not None) and ("k" not in params or at_k)
         require(fits, f"the measure {self.name!r} has other parameters")
         require(type(k) in (int, type(None)) and type(beta) in (int, float, type(None)), "k or beta is no number")
         require(beta is None or 0 < beta < 1e100, f"beta = {beta!r} is out of its range")
@@ -187,6 +186,7 @@ class JointStatement(Statement):
         super().__init__(document, data)
         require(bool(np.all(data.sample_weight == 1.0)), "a structural loss has no sample weights")
         given = document["params"].get("constant")
+        require(given is not None or "constant" not in document["params"], "the value of the constant column is null")
         require(
             (given is not None) == self.bias, "the intercept of a structural loss is the weight of a constant column"
         )

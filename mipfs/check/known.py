@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from mipfs.check.rounding import Document, require
 from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
@@ -24,6 +27,7 @@ PARAMS = _names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
     "class_weight"
 )
+OF_MEASURES = _names("measure beta k constant")
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
 SCALING, READ, LABELS = (
     _names("kind shift scale center"),
@@ -54,6 +58,51 @@ def rules_of(document: Document) -> int:
     return int(rules)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of JSON are the same, of the same kinds: true is no 1, and 1.0 is 1."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if type(one) in (int, float) and type(other) in (int, float):
+        return bool(one == other)
+    return type(one) is type(other) and bool(one == other)
+
+
+REST = "not "
+"""How the name of all classes but one begins; that of the one follows."""
+
+
+def calls(stated: Any, label: Any) -> bool:
+    """Whether a label of the JSON is what a label of the data is called: by an equal text, or a number of equal value.
+
+    Cells of a file have no kinds, so that a classifier of labels that were 1.0, "1" or 1 in memory is one of its file.
+    """
+    one, other = str(stated), str(label)
+    if one.startswith(REST) and other.startswith(REST):
+        one, other = one.removeprefix(REST), other.removeprefix(REST)
+    value = _value_of(one)
+    return one == other or (value is not None and value == _value_of(other))
+
+
+def _value_of(text: str) -> float | None:
+    """The finite number that a text is as a cell; None of words."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
+
+
+def check_labels(stated: Mapping[str, Any]) -> None:
+    """Refuse labels that are not two, or neither text nor number nor boolean."""
+    for side in ("negative", "positive"):
+        plain = isinstance(stated[side], str | int | float | np.generic)
+        require(plain, f"the {side} label is {stated[side]!r}, neither a text nor a number nor a boolean")
+    two = not calls(stated["negative"], stated["positive"])
+    require(two, f"both labels are called {stated['negative']!r}")
+
+
 def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
     require_schema(document)
@@ -62,12 +111,19 @@ def check_known(document: Document) -> None:
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
     if document.get("weightless") is not None:
         _listed([document], "weightless")
+    _mapped([document], "weights", "columns", "extra")
+    _mapped([document["params"]], "penalty")
+    _mapped([document["scaling"]], "shift", "scale", "center")
+    _mapped(document["rows"], "terms")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
-    _only(document["params"], PARAMS, "the parameters")
+    is_sum = document["params"].get("loss") != "structural"
+    _only(document["params"], PARAMS - OF_MEASURES if is_sum else PARAMS, "the parameters")
     _only(document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling")
     _only(document["labels"], LABELS, "the labels")
+    check_labels(document["labels"])
     _only(document["certificate"], CERTIFICATE, "the certificate")
+    _listed([document["certificate"]], "derived")
     _each(document["rows"], ROW, "a row")
     _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
     _only(document.get("read") or {}, read, "what was read")
@@ -79,16 +135,27 @@ def check_known(document: Document) -> None:
         _only(near, LIST, "the list of near-optimal supports")
         _each(near["supports"], SUPPORT, "a near-optimal support")
         _listed(near["supports"], "selected")
+        _mapped(near["supports"], "weights")
+        _mapped_or_null(near["supports"], "extra")
+        _mapped([near], "share")
     if relaxed is not None:
         _only(relaxed, RELAXED, "the relaxation")
-        _each(relaxed.get("mixture") or (), MEMBER, "a selection of the relaxation")
-        _listed(relaxed.get("mixture") or (), "selected")
+        mixture = () if relaxed.get("mixture") is None else relaxed["mixture"]
+        require(isinstance(mixture, list | tuple), "the mixture of the relaxation is no list")
+        _each(mixture, MEMBER, "a selection of the relaxation")
+        _listed(mixture, "selected")
+        _mapped_or_null([relaxed, *mixture], "extra", "weights", "sigma")
 
 
 def _check_atoms(atoms: Mapping[str, Any]) -> None:
     _only(atoms, ATOMS, "what is selected")
-    made = atoms.get("made") or {}
+    for name in ("names", "columns", "scale"):
+        require(atoms.get(name) is None or isinstance(atoms[name], list | tuple), f"{name!r} of the atoms is no list")
+    for part in atoms.get("columns") or ():
+        require(isinstance(part, list | tuple), f"the columns of an atom are {part!r:.60}, no list of names")
+    made = {} if atoms.get("made") is None else atoms["made"]
     _only(made, MONOMIALS if "kind" in made else FUNCTIONS, "how columns are made")
+    _mapped([made], "features")
 
 
 def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
@@ -102,6 +169,19 @@ def _listed(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
     for one in stated:
         for name in names:
             require(isinstance(one.get(name, []), list | tuple), f"{name!r} is {one.get(name)!r}, no list of names")
+
+
+def _mapped(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
+    """Refuse what is no mapping where values stand by name: an empty list is none."""
+    for one in stated:
+        for name in names:
+            require(isinstance(one.get(name, {}), Mapping), f"{name!r} is {one.get(name)!r:.60}, no values by name")
+
+
+def _mapped_or_null(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
+    """The same, where null stands for nothing."""
+    for one in stated:
+        _mapped([one], *(name for name in names if one.get(name) is not None))
 
 
 def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:

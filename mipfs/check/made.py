@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.known import rules_of
+from mipfs.check.known import rules_of, same
 from mipfs.check.maps import Map, map_of, picked
 from mipfs.check.rounding import Array, Arrays, Document, Integers, number, require
 from mipfs.check.scaling import REMEDY, OnScale, on_stated
@@ -85,7 +85,7 @@ def require_data(document: Document, data: Instance) -> None:
     stated, kind = (document, document["scaling"]["kind"]) if made is None else (made, made["scaling"])
     require(stated["data_sha256"] == data.sha256, OTHER_DATA)
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
-    right = made is None or made["n_features"] == data.n_features
+    right = made is None or (type(made["n_features"]) is int and made["n_features"] == data.n_features)
     require(right, f"the data has {data.n_features} features")
 
 
@@ -141,7 +141,7 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
         center = {"center"} & set(said) if rules_of(document) == FIRST_RULES else set()
         require({*said} == {"column", "shift", "scale", "map"} | center, f"feature {name!r} says what is not known")
         require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
-        same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
-        same = same and (raw.rules != FIRST_RULES or said.get("center", 0.0) == float(raw.center[j]))
-        require(same, f"shift, scale or center of {name!r} are not those of the data")
+        right = same(said["shift"], float(raw.shift[j])) and same(said["scale"], float(raw.scale[j]))
+        right = right and (raw.rules != FIRST_RULES or same(said.get("center", 0.0), float(raw.center[j])))
+        require(right, f"shift, scale or center of {name!r} are not those of the data")
         require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")

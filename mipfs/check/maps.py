@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.check.known import same
 from mipfs.check.rounding import Array, Integers, U, number, require
 from mipfs.data.instance import Instance
 
@@ -70,7 +71,7 @@ class Map:
 
     def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
         """Whether it says that."""
-        return dict(said) == self.stated(j)
+        return same(said, self.stated(j))
 
     def score(self, j: int, v: Array, size: Array, gamma: float) -> Array:
         """v'K_j v of rows of v (B, n), not too small; `size` (B,) are their norms, `gamma` is γ_n and a percent."""
@@ -127,9 +128,10 @@ class Intersection(Map):
         if self.beta == 1.0:
             return super().agrees(j, said)
         mine = self.stated(j)
-        if set(said) != set(mine) or said["least"] != mine["least"] or len(said["knots"]) != len(mine["knots"]):
+        if set(said) != set(mine) or not same(said["least"], mine["least"]) or len(said["knots"]) != len(mine["knots"]):
             return False
-        return bool(np.allclose(np.array(said["knots"], dtype=float), mine["knots"], rtol=POWER_ALLOWANCE, atol=0.0))
+        knots = [number(value, "a knot") for value in said["knots"]]
+        return bool(np.allclose(knots, mine["knots"], rtol=POWER_ALLOWANCE, atol=0.0))
 
     def columns(self, j: int) -> sparse.csc_array:
         """Level by level: at the split (low, mid, high) the hat with its peak at value number mid."""
@@ -321,7 +323,7 @@ class Splines(Map):
         close = len(means) == len(own["means"]) and all(
             abs(a - b) <= MEANS_ALLOWANCE for a, b in zip(means, own["means"], strict=True)
         )
-        return set(said) == set(own) and list(said["knots"]) == own["knots"] and close
+        return set(said) == set(own) and same(said["knots"], own["knots"]) and close
 
 
 def map_of(name: Any, raw: Instance, options: Mapping[str, Any]) -> Map:

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.dual_vectors import Duals
+from mipfs.check.known import same
 from mipfs.check.rounding import Array, Arrays, Document, U, number, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
@@ -70,9 +71,14 @@ class Monomials:
         own = data.rows or data.penalty or data.select.forced_in or data.select.forced_out
         require(not own, "the data's rows, penalties and forced features are not about monomials")
         require(not np.any(data.center), "monomials of implicitly centred data are not known")
+        listed = atoms.get("columns") is None and atoms.get("scale") is None
+        require(listed, "monomials are listed by 'names' and 'parts' alone: their columns and scale are null")
         self.M, letters = M, data.n_features + (self.r > 0)
         self.count = math.comb(letters + self.degree - 1, self.degree)
-        require(made["count"] == self.count, f"there are {self.count} monomials, not {made['count']!r}")
+        require(
+            type(made["count"]) is int and made["count"] == self.count,
+            f"there are {self.count} monomials, not {made['count']!r}",
+        )
         self.held = [self._key(part) for part in made["parts"]]
         self.places = {key: g for g, key in enumerate(self.held)}
         require(len(self.places) == len(self.held) > 0, "a monomial is held twice, or none is")
@@ -152,12 +158,15 @@ class Monomials:
         base = self.base
         at = {name: key for name, key in zip(self.names, self.held, strict=True)}
         require(all(name in at for name in document["selected"]), "a monomial is selected that is not held")
-        require(document["n_features"] == base.n_features, "the data has another number of features")
+        said = document["n_features"]
+        require(type(said) is int and said == base.n_features, "the data has another number of features")
         used = {base.feature_names[j]: j for name in document["selected"] for j in at[name]}
-        require(dict(document["columns"]) == used, "the columns are not those of the selected monomials")
+        places = document["columns"]
+        is_whole = all(type(place) is int for place in places.values())
+        require(is_whole and dict(places) == used, "the columns are not those of the selected monomials")
         for what, values in (("shift", base.shift), ("scale", base.scale)):
             right = {name: float(values[j]) for name, j in used.items()}
-            require(dict(document["scaling"][what]) == right, f"the {what} is not that of the data")
+            require(same(document["scaling"][what], right), f"the {what} is not that of the data")
         require("center" not in document["scaling"], "monomials of implicitly centred data are not known")
 
     def in_words(self, lines: Sequence[str]) -> tuple[str, ...]:

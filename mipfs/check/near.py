@@ -22,6 +22,7 @@ import numpy as np
 
 from mipfs.check.classifier import Classifier, evaluated
 from mipfs.check.dual_vectors import Duals
+from mipfs.check.known import same
 from mipfs.check.leaves import Fixings
 from mipfs.check.rounding import NEAR, Array, Integers, U, above, absent_or, gap_between, number, require, sum_below
 from mipfs.check.statement import Statement
@@ -118,7 +119,7 @@ class NearOptimal:
         """In which share of the supports a feature stands."""
         times = Counter(self.statement.atoms.names[g] for ids in self.supports for g in ids.tolist())
         share = {name: count / len(self.supports) for name, count in times.items()}
-        require(dict(stated) == share, "the shares of the features are not those of the near-optimal supports")
+        require(same(stated, share), "the shares of the features are not those of the near-optimal supports")
 
     def _proven(self, g: list[float], cost: Array) -> list[float]:
         """What a block of dual vectors proves of every support."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.check.folds import FOLDS, Folds
-from mipfs.check.known import require_schema
+from mipfs.check.known import require_schema, same
 from mipfs.check.rounding import NEAR, Document, gap_between, require
 from mipfs.check.several import (
     Archive,
@@ -26,7 +26,6 @@ from mipfs.check.several import (
     member_of,
     require_accepted,
     require_fields,
-    same,
     unchecked_of,
 )
 from mipfs.check.tree import Report

@@ -42,13 +42,17 @@ def check_reading(document: Document, data: Instance) -> None:
     """
     rules, read, table = rules_of(document), document.get("read"), data.reading
     require(read is None or isinstance(read, Mapping), f"read is {read!r}, no names with values")
-    said: Mapping[str, Any] = read or {}
+    said: Mapping[str, Any] = {} if read is None else read
     if table is not None and table.is_raw and rules > FIRST_RULES:
         for name in STATED:
             follows = f"rules {rules} ask for label, words, left_out and kept"
             require(
                 name in said, f"the result does not say how the table was read: read has no {name!r}, and {follows}"
             )
+    if read is not None and rules > FIRST_RULES:
+        lacking = [name for name in STATED[:2] if name not in read]
+        require(not lacking, f"read has no {lacking[0] if lacking else ''!r}; what is no table has null in its place")
+        require(("left_out" in read) == ("kept" in read), "read has one of left_out and kept, and not the other")
     _check_label(said.get("label"), data, rules)
     if table is not None or data.words:
         _check_words(said.get("words", {}), document, data)

@@ -97,17 +97,6 @@ def is_whole(value: Any, least: int = 0) -> bool:
     return type(value) is int and value >= least
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values of JSON are the same, of the same kinds: true is no 1, and 1.0 is 1."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if type(one) in (int, float) and type(other) in (int, float):
-        return bool(one == other)
-    return type(one) is type(other) and bool(one == other)
-
-
 def near(one: float, other: float) -> bool:
     """Whether two numbers that were computed apart are the same."""
     return abs(one - other) <= NEAR * max(abs(one), abs(other))

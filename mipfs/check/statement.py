@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.bounded import Bounded
-from mipfs.check.known import rules_of
+from mipfs.check.known import rules_of, same
 from mipfs.check.made import MadeAtoms, Remade
 from mipfs.check.regulariser import Stated, stated_regulariser
 from mipfs.check.rounding import (
@@ -132,13 +132,14 @@ class Statement:
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
         require(M is None or 0 <= M <= 2**53, f"M = {M!r} is no number of features")
-        self.class_weights = self._class_weights()
+        self.class_weights = self._class_weights(document)
         own = data.sample_weight
         weights = own if self.class_weights is None else np.where(data.y > 0, *self.class_weights[::-1]) * own
         self.c = float(C) * weights
         inside = float(self.c.min()) >= SMALLEST_C and float(self.c.max()) <= LARGEST_C
         require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
-        require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
+        own_penalty = {name: float(value) for name, value in data.penalty.items()}
+        require(same(params.get("penalty", {}), own_penalty), "the data has another [penalty] than the result")
         require(self.atoms.single or not data.penalty, "the data's penalties are about features, not about these atoms")
         self.penalty = self._penalties(params["lambda"])
         rho = self.margin == "rho" and self.stated.has_rho and not self.penalty.any()
@@ -163,13 +164,13 @@ class Statement:
         """What the loss is."""
         return stated_loss(self.loss)
 
-    def _class_weights(self) -> tuple[float, float] | None:
-        """The stated weights of the classes -1 and +1: both labels of the data, and no others, have a positive one."""
+    def _class_weights(self, document: Document) -> tuple[float, float] | None:
+        """The stated weights of the classes -1 and +1: both stated labels, and no others, have a positive one."""
         given = self.params.get("class_weight")
         if given is None:
             return None
         require(self.is_sum, "class weights are about sums over the samples")
-        names = [str(self.data.labels.negative), str(self.data.labels.positive)]
+        names = [str(document["labels"][side]) for side in ("negative", "positive")]
         require(isinstance(given, Mapping) and {*given} == {*names}, f"class weights are not those of {names}")
         low, high = (number(given[name], "a class weight") for name in names)
         require(low > 0 and high > 0, "a class weight is not positive")
@@ -177,10 +178,11 @@ class Statement:
 
     def _regulariser(self) -> Stated | None:
         """What the term of a weight is, and its bounds."""
-        if self.params.get("weight_bounds") is None:
+        bounds = self.params.get("weight_bounds")
+        if bounds is None or (isinstance(bounds, Mapping) and not bounds):
             return stated_regulariser(self.params)
         require(self.params.get("regulariser") is None, "there are bounds on the weights, and a regulariser of its own")
-        return Bounded(self.params["weight_bounds"], self.data)
+        return Bounded(bounds, self.data)
 
     def _penalties(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""
@@ -345,6 +347,7 @@ class Statement:
 
         `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
         text where the extra variables need them exactly; either is exact, and so is what they make of the bounds.
+        Multipliers that leave an extra variable without a bound prove nothing: the sum is -inf.
         """
         exact = [rational(value, "a multiplier") for value in multipliers]
         require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
@@ -361,7 +364,8 @@ class Statement:
             terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
             left = -sum(terms, Fraction(0))
             end = float(ends[0][k] if left > 0 else ends[1][k])
-            require(left == 0 or math.isfinite(end), "multipliers leave an extra variable without a bound")
+            if left and not math.isfinite(end):
+                return [-math.inf], cost  # nothing is proven
             constant += left * Fraction(end) if left else 0
         return [below(constant)], self._less(cost, exact)
 

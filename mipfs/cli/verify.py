@@ -171,9 +171,9 @@ def data_of(
 ) -> Instance:
     """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
+    from mipfs.check.known import calls
     from mipfs.data.instance import Labels
     from mipfs.readers.files import format_of
-    from mipfs.readers.labels import same_label
     from mipfs.readers.store import check
     from mipfs.result.interactions import functions_of
 
@@ -192,7 +192,7 @@ def data_of(
         if not Labels(**result.labels).is_rest:
             raise
         classes = readers.read_classes(data_file, recipe, **{k: v for k, v in given.items() if k != "positive"})
-        found = [one for one in classes if same_label(positive, one.labels.positive)]
+        found = [one for one in classes if calls(positive, one.labels.positive)]
         if not found:
             raise
         return found[0]

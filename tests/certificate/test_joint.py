@@ -50,7 +50,7 @@ def test_measures_equal_their_definition_over_all_labellings(name: str, given: d
     rng = np.random.default_rng(seed)
     y = labels(rng, 5 if name in ("roc-auc", "average-precision") else 7)
     losses, V = labellings(name, y, **given)  # type: ignore[arg-type]
-    measure = Measure({"measure": name, "beta": given.get("beta"), "k": given.get("k")}, y)
+    measure = Measure({"measure": name, **given}, y)
     scores = (rng.normal(size=y.size), rng.integers(-1, 2, y.size) * 0.5, np.zeros(y.size))
     for f in scores:
         assert measure.worst(f)[0] == pytest.approx(float(np.max(losses - V @ f)), abs=1e-12)

@@ -166,3 +166,9 @@ def test_a_leaf_that_is_empty_only_within_a_box_is_no_reason_to_refuse() -> None
     report = check(document, arrays, data)
     assert (report.accepted, report.reason) == (True, "")
     assert report.bound_without_box == 0.0
+
+
+@pytest.mark.parametrize("seed", [881, 1807, 2265, 3669])
+def test_what_they_differed_in_is_settled(seed: int) -> None:
+    """A list for a mapping, a scale of products, and multipliers that prove nothing where nothing is to be proven."""
+    assert not two_checkers.mutated(seed, Counter(), bases=60)

@@ -209,8 +209,8 @@ def lies(document: Mapping[str, Any], honest: Mapping[str, Any], data: Instance)
             found.append(f"OPTIMAL, but {low} is reached")
     elif status in ("OPTIMAL", "FEASIBLE"):
         found.append(f"{status} without an objective")
-    labels, own = ({side: str(name) for side, name in one["labels"].items()} for one in (document, honest))
-    if labels != own:  # "1" and 1 call the same labels of a file
+    labels, own = document["labels"], honest["labels"]
+    if labels.keys() != own.keys() or not all(_called_alike(labels[side], own[side]) for side in own):
         found.append("other labels")
     names = list(data.feature_names)
     used = {names[j] for name in document["selected"] for j in truth.columns[truth.names.index(name)]}
@@ -225,6 +225,14 @@ def lies(document: Mapping[str, Any], honest: Mapping[str, Any], data: Instance)
     if relaxed is not None and relaxed.get("lower") is not None and relaxed["lower"] > high + NEAR * size:
         found.append("the relaxation's lower side is wrong")
     return found + _near_lies(document, truth)
+
+
+def _called_alike(one: object, other: object) -> bool:
+    """Whether both call one label of a file, in which 1, 1.0 and "1" are one: JSON has one number for 1 and 1.0."""
+    try:
+        return float(str(one)) == float(str(other))
+    except ValueError:
+        return str(one) == str(other)
 
 
 def _near_lies(document: Mapping[str, Any], truth: Truth) -> list[str]:
