@@ -6,9 +6,11 @@
 
 Nodes are taken in batches, and cut into units of work, whose size depends on the tree alone; units are explored by as
 many threads as there are, and merged in order, so the tree and the answer do not depend on the number of threads
-(`mipfs.drivers.tree`). While a batch is explored the one before is merged, and incumbents are looked for. For structural losses,
-and where the user's own variables are whole numbers, on which the tree must split too, nodes are LPs over shared cuts
-(`mipfs.drivers.gbd`).
+(`mipfs.drivers.tree`). While a batch is explored the one before is merged, and incumbents are looked for. Now and then
+all that is out is waited for: a run that goes on from a state that was kept there goes the same way to the bit.
+
+For structural losses, and where the user's own variables are whole numbers, on which the tree must split too, nodes
+are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations

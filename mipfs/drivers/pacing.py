@@ -46,7 +46,8 @@ class Search:
 
     def rest(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
-        self._rest = self._tree.work + self.settings.rest
+        work = self._tree.work
+        self._rest = work + max(self.settings.rest, work / self.settings.rest_share)
         self._tree.run.oracle.rest()
         if self._climbs is not None:
             self._climbs = self._tree.searching()

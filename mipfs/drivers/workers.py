@@ -1,8 +1,8 @@
 """The nodes of `branch` on the workers of a Dask cluster.
 
 The node solver travels once; units of work go out as arrays (`mipfs.inner.unit`), and come back as pieces of the
-proof. What a worker had in hand when it died is asked for again, and where the
-scheduler goes away, or no worker is left, this process goes on. The tree is that of the same batches on threads.
+proof. What a worker had in hand when it died is asked for again, and where the scheduler goes away, or no worker is
+left, this process goes on. The tree is that of the same batches on threads.
 """
 
 from __future__ import annotations

@@ -55,13 +55,14 @@ def anew(proof: Proof, n_open: int, duals: Integers) -> Proof:
     return other
 
 
-def check_open(proof: Proof, nodes: Integers) -> None:
+def check_open(proof: Proof, places: Integers | Sequence[int]) -> None:
     """Refuse open nodes that the restored tree does not have, or has closed, or that stand twice.
 
     Raises
     ------
     ValueError
     """
+    nodes = np.asarray(places, dtype=np.int64)
     if np.any((nodes < 0) | (nodes >= proof.n_nodes)) or np.unique(nodes).size != nodes.size:
         raise ValueError("open nodes that are none")
     if np.any((proof._feature[nodes] >= 0) | (proof._dual[nodes] != OPEN)):

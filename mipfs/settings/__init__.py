@@ -177,9 +177,11 @@ class SearchSettings(Declared):
     """SVMs at most of the splicing before the root, so that a short limit sees a root."""
     climbed: Natural = 300
     """SVMs at most of the climb before the root, for the same reason."""
-    rest: Excess = 500.0
-    """Units of work between two rests, some five seconds of one core: a state of a run is kept there, and a run that
+    rest: Excess = 100.0
+    """Units of work between two rests at least, a second of one core: a state of a run is kept there, and a run that
     goes on from it goes the same way to the bit. All that is out is waited for, and the search begins anew."""
+    rest_share: Count = 8
+    """And one in such a share of the work, which a kill may cost."""
 
 
 @dataclass(frozen=True)
