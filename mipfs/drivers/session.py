@@ -245,7 +245,7 @@ class Session:
         else:
             if made is not None and run.is_kept:
                 run.rest(made)
-            is_due = keeper is not None and ((run.is_exact and keeper.due()) or run.stop() is not None)
+            is_due = keeper is not None and (keeper.due() or run.stop() is not None)
             if keeper is not None and is_due and run.resting is not None:
                 keeper.keep(lambda: self.state)
             return True
