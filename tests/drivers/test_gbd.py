@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +17,11 @@ from mipfs.drivers import gbd, solve
 from mipfs.drivers.gbd import Options
 from mipfs.errors import UsageError
 from mipfs.generators import aytug_one
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses.hinge import LOSS
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
+from mipfs.proof.single import cut_of
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.result.verification import verify
 from mipfs.run.run import Run
@@ -235,3 +240,24 @@ def test_large_data_begin_with_what_the_relaxation_uses_and_end_with_the_same_an
     assert large.selected == usual.selected
     assert large.objective == pytest.approx(usual.objective, rel=1e-9)
     assert verify(large, problem.data).accepted
+
+
+def test_a_selection_whose_svm_is_rough_is_asked_for_once_at_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(draw(3, n=30, p=6), M=3, C=1.0)
+    optimum = solve(problem, "gbd", gap=1e-6).objective
+    asked: list[bytes] = []
+    before = Subproblem.solve
+
+    def rough(self: Subproblem, sigma: np.ndarray, tol: float, enough: float = np.inf) -> Any:
+        solved = before(self, sigma, tol, enough)
+        if not np.all((sigma == 0.0) | (sigma == 1.0)):
+            return solved
+        asked.append(sigma.astype(np.int8).tobytes())
+        weak = cut_of(problem, 0.5 * solved.svm.alpha)  # what a stalled SVM leaves: its dual side far below its primal
+        return replace(solved, lower=0.5 * solved.lower, earn=lambda: weak)
+
+    monkeypatch.setattr(Subproblem, "solve", rough)
+    result = solve(problem, "gbd", gap=1e-6, iteration_limit=2000)
+    assert result.bound <= optimum * (1 + 1e-9)
+    assert result.objective == pytest.approx(optimum, rel=1e-9)
+    assert max(Counter(asked).values()) < 30, "a selection is asked for round after round"
