@@ -377,6 +377,7 @@ class Master:
         y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
+        y = self.selection.all_rows.held(cost, y)  # those that the proof will have
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]
         # the shares add up to one but for 1 + γ, and every slope is a sum of as many terms as the constant

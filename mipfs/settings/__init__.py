@@ -82,6 +82,9 @@ class OracleSettings(Declared):
     """Selections of the solver that may be cut off in one call before it counts as failed."""
     nodes: Count = 5000
     """LPs at most to earn a bound, or to show that nothing is allowed; after as many the question counts as open."""
+    open_nodes: Count = 100
+    """Nodes of the solver's MILP where whole variables have no end: it branches on them without an end, and has found a
+    selection by then, if it finds one."""
     extra_nodes: Count = 500
     """LPs at most to find whole values for the extra variables of one selection."""
     grace: Excess = 1.0
