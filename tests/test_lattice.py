@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mipfs.errors import NumericalError
 from mipfs.selection import lattice
 from mipfs.selection.model import SelectionModel
-from mipfs.selection.rows import Extras
+from mipfs.selection.rows import Extras, Rows
+from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
 from tests.test_rows import over, selections
 
@@ -78,3 +80,15 @@ def test_a_word_of_infeasibility_excludes_nothing(monkeypatch: pytest.MonkeyPatc
     sigma, bound = S.minimise(np.array([-3.0, -2.0, -1.0]))
     assert sigma is not None
     assert (sigma.tolist(), bound) == ([True, True, False], pytest.approx(-5.0))
+
+
+def test_a_search_over_whole_variables_without_ends_ends() -> None:
+    extra = whole(2)
+    row = sparse.csr_array([[0.0, 1.0, 0.0, 1.0, 15.0, 27.0]])
+    rows = Rows(row, np.array([-18.0]), np.array([-18.0]), ("r",), ("",), extra)
+    selection = Selection(4, 2, (), (), rows, ("x1", "x2", "x3", "x4"))
+    oracle = selection.oracle()
+    found = oracle.repair(np.array([0.3, 0.8, 0.3, 1.3]))
+    assert found is not None
+    assert not found[[1, 3]].any(), "15 a + 27 b is a multiple of 3"
+    assert oracle._whole.program._h.getInfo().mip_node_count <= oracle.settings.open_nodes

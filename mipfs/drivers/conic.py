@@ -106,7 +106,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
         return -np.inf, None
     run.iteration = 1
     run.early = StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
-    if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
+    if _is_the_users_own(declared) and (status == "infeasible" or (status == "unbounded" and not _has_sigma(declared))):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
             "write what restricts the selection as linear constraints over sigma"
@@ -124,6 +124,11 @@ def _is_the_users_own(declared: Formulation) -> bool:
     from mipfs.formulation.cvxpy_attach import built_of  # loads CVXPY
 
     return built_of(declared) is None
+
+
+def _has_sigma(declared: Formulation) -> bool:
+    """Whether σ is a variable of a program: then it was evaluated, and where one σ has a value none is without end."""
+    return any(v.id == getattr(declared.sigma, "id", None) for v in declared.cvxpy.variables())
 
 
 def _take_over(run: Run, declared: Formulation) -> Earned:

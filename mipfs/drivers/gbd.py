@@ -116,12 +116,16 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
     run.outcome.pool = pool
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
     if master is None:
+        if master_state.is_at_its_beginning(run):
+            run.rest_copied(partial(master_state.begun, pool), is_first=True)
         start = None
         if master_by == "milp" and earlier is None:
             start = yield from published("milp master").by_milp(run, supports, pool, first)
         master = _planted(run, supports, pool, first, start, tol)
         rounded = -1
     run.raise_bound(min(master.bound, run.objective))
+    if run.resting is None or run.stop() is None:  # what a limit cut off is done again
+        run.rest_copied(partial(master_state.saved, master, supports, rounded, earlier), is_first=True)
     while run.stop() is None:
         point = master.relax(
             supports.cutoff, lambda: run.must_stop, run.deadline, partial(_is_done, supports)
@@ -147,11 +151,10 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
-        run.is_exact = master.comes_to_rest(run.problem.data.block().nnz)
-        if run.is_exact:
-            run.oracle.rest()
-        yield partial(master_state.saved, master, supports, rounded, earlier)
-    yield partial(master_state.saved, master, supports, rounded, earlier)
+        if master.comes_to_rest(run.problem.data.block().nnz):
+            run.rest_copied(partial(master_state.saved, master, supports, rounded, earlier))
+        yield None
+    yield run.left_at(partial(master_state.saved, master, supports, rounded, earlier))
     run.outcome.found = supports.near_optimal()
     _leave(run, master, earlier)
 

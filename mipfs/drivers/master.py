@@ -179,12 +179,12 @@ class Master:
             sigma = self._solve(node, cutoff, must_stop, deadline)
             if sigma is None or not node.free.any():
                 continue
-            if node.rounds and self._is_spent(node, cutoff):
+            integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= self.settings.integral))
+            if node.rounds and (self._is_spent(node, cutoff) or (integral and self._is_known(node, sigma))):
                 self._branch(node, sigma)
                 continue
             node.previous = node.bound
             node.rounds = node.rounds + 1
-            integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= self.settings.integral))
             if integral:
                 sigma = np.rint(sigma)
                 return Point(sigma, sigma, True)
@@ -310,6 +310,11 @@ class Master:
             return node.upper - node.bound <= settings.root_progress * max(distance, abs(node.upper) * 1e-3)
         return node.rounds >= 2 and node.bound - node.previous < settings.progress * distance
 
+    @staticmethod
+    def _is_known(node: Node, sigma: Array) -> bool:
+        """Whether the last cut was taken at this selection: what its bound lacks is the SVM's own gap."""
+        return bool(np.array_equal(np.rint(sigma), node.inner))
+
     def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
         """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
         self._lp.fix_columns(node.lb.astype(float), node.ub.astype(float))
@@ -372,6 +377,7 @@ class Master:
         y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
+        y = self.selection.all_rows.held(cost, y)  # those that the proof will have
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]
         # the shares add up to one but for 1 + γ, and every slope is a sum of as many terms as the constant

@@ -32,6 +32,16 @@ def why_none(options: Any) -> str:
     return ""
 
 
+def begun(pool: CutPool) -> Arrays:
+    """What the search needs to begin, with the cuts that it was given."""
+    return {**proofs.saved_cuts(pool), "master_begun": np.array(True)}
+
+
+def is_at_its_beginning(run: Run) -> bool:
+    """Whether a run has nothing but what `begun` kept."""
+    return run.resume is None or "master_begun" in run.resume.arrays
+
+
 def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | None = None) -> Arrays:
     """Everything that the search needs to go on.
 

@@ -117,6 +117,9 @@ class Session:
     def state(self) -> State:
         """Where the loop stands, to be saved or handed to ``resume=``; after its end, where it last stood.
 
+        `gbd` goes on to the bit from where its LP was made anew alone: its state is the last of these, some tens of
+        cuts before.
+
         Raises
         ------
         UsageError

@@ -2,7 +2,8 @@
 
 A node is a record and some words (`mipfs.kernels.units`). Records lie in an array without an order, of which those of
 least bound are found when they are taken; the words lie in memory or, in a run with a checkpoint, in a file: most
-nodes that are far above the least bound are never looked at. Both are the state of a run as well (`mipfs.drivers.tree_state`).
+nodes that are far above the least bound are never looked at. Both are the state of a run as well
+(`mipfs.drivers.tree_state`).
 """
 
 from __future__ import annotations

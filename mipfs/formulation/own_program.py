@@ -6,7 +6,8 @@ are drawn, before the run, and at the answer, after it.
 
     σ in S              (P)'s value; infeasible only where that exceeds the answer's, as bounds that big-M implies are
     w_j ≠ 0 = σ_j       infeasible, as (P) is, and so at a σ that is not in S
-    fractional σ        never above (P); below it, the program is a weaker relaxation, and a `RelaxationWarning` says so
+    fractional σ        above (P) only where that exceeds the answer's value, as |w_j| ≤ W σ_j is at a small σ_j; below
+                        it, the program is a weaker relaxation, and a `RelaxationWarning` says so
 
 Rows over σ alone are no part of this: they are read (`cvxpy_rows`), and hold in S. A program without a variable σ is
 minimised as a whole: a relaxation is worth no more than the answer.
@@ -109,7 +110,7 @@ class Evaluation:
         self.formulation = formulation
         self.problem = problem
         self._fixed = fixed
-        self._cut_off: list[tuple[Place, float]] = []
+        self._cut_off: list[tuple[Place, str, float, float]] = []
         self._unsure = 0
         self._rng = np.random.default_rng(0)
 
@@ -159,10 +160,10 @@ class Evaluation:
         has_rho = "rho" in self.formulation.variables
         point = point if has_rho else point.unit()
         self._compare(Place(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
-        for place, value in self._cut_off:
+        for place, what, value, worth in self._cut_off:
             unit = self.problem.unit_margin(objective) if self.problem.margin == "rho" else objective
             if value < (objective if has_rho else unit) * (1.0 - SAME):
-                raise self._refused(place, "leaves out", value)
+                raise self._refused(place, what, value, worth)
 
     def _compare_whole(self, objective: float) -> None:
         program = self.formulation.cvxpy
@@ -266,11 +267,14 @@ class Evaluation:
         if said == "infeasible":
             if is_answer:
                 raise self._refused(place, "leaves out", value)
-            self._cut_off.append((place, value))
+            self._cut_off.append((place, "leaves out", value, math.inf))
             return 1.0
         room = SAME * abs(value) + SMALLEST * self._at_nothing
         if low > value + room:
-            raise self._refused(place, "is more at", value, low)
+            if exact:
+                raise self._refused(place, "is more at", value, low)
+            self._cut_off.append((place, "is more at", value, low))
+            return 1.0
         if high < least - room:
             if exact:
                 raise self._refused(place, "is less at", value, high)

@@ -34,6 +34,11 @@ SHARE_SLACK = 1e-6
 """By how much a solver may leave σ above 1."""
 MAX_CUTS = 2000
 """Cuts after which the cutting planes are taken as they are."""
+SAME_MIXTURE = 1e-12
+"""Distance up to which two mixtures of a pool are one: the cut there is known."""
+STEEP = 1e8
+"""Slopes of a cut, relative to the LP's unit, beyond which a multiple of its dual vector is told: HiGHS, which works to
+1e-9, loses cuts of another size beside them, and takes none above 1e15."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,24 +227,21 @@ class Cutting:
     @apart
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
-        problem = self.problem
-        t = len(pool)
-        costs = np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members])
-        inner = np.append(self._mu, np.full(t - self._mu.size, 0.0 if self._mu.size else 1.0 / t))
-        solved = self._solved(pool, inner)
+        problem, t = self.problem, len(pool)
+        inner, solved = self._begun(pool)
         scale = solved.value or 1.0  # the LP's unit: Σc may be millions of times the value
         best: tuple[float, Array, Any] = (solved.value, inner, solved)
-        lp = self._master(costs / scale)
+        middle = 0.5 * inner + 0.5 / t
+        lp = self._master(np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members]) / scale)
+        multiples = [self._tell(lp, k, pool, middle, scale) for k in range(len(self._alphas))]
         shares = np.empty(0)
-        for slopes, constant in zip(self._slopes, self._constants, strict=True):
-            _add_row(lp, self._row(slopes, pool) / scale, constant / scale)
         for _ in range(MAX_CUTS):
             if solved.value < best[0]:
                 best = (solved.value, inner, solved)
             self._alphas.append(solved.svm.alpha)
             self._constants.append(self._loss.dual_value(solved.svm.alpha, problem.c_i))
             self._slopes.append(solved.cut.slopes)
-            _add_row(lp, self._row(solved.cut.slopes, pool) / scale, self._constants[-1] / scale)
+            multiples.append(self._tell(lp, len(multiples), pool, middle, scale))
             solution = highs.solve(lp, stop=must_stop)
             if solution.status == "stopped":
                 break
@@ -251,17 +253,58 @@ class Cutting:
             outer = in_simplex(solution.values[:t])
             if outer is None:
                 raise NumericalError("HiGHS finds no weights of the pool that sum to 1")
-            inner = 0.5 * outer + 0.5 * best[1]
+            before, inner = inner, 0.5 * outer + 0.5 * best[1]
+            if float(np.abs(inner - before).max()) <= SAME_MIXTURE:
+                break  # the cut there is known: what is left of the gap is that of the SVM
             solved = self._solved(pool, inner)
-        alpha = solved.svm.alpha
-        if shares.sum() > 0.5:
-            kept = np.flatnonzero(shares)
-            alpha = np.einsum("k,kn->n", shares[kept] / shares.sum(), np.array([self._alphas[k] for k in kept]))
         self._mu = best[1]
+        columns = problem.atoms.columns(best[2].ids).ids
         return Solution(
-            best[0], feasible(problem, alpha), best[1], problem.atoms.columns(best[2].ids).ids,
-            best[2].svm.w, best[2].svm.b,
-        )  # fmt: skip
+            best[0], self._combined(shares, multiples, solved), best[1], columns, best[2].svm.w, best[2].svm.b
+        )
+
+    def _begun(self, pool: Pool) -> tuple[Array, Any]:
+        """Where the cutting planes begin, and the subproblem there: the last mixture, without a share of what is new.
+
+        Where that makes a cut too steep to be of use, what is new has its share of a mixture of equals.
+        """
+        t, old = len(pool), self._mu.size
+        inner = np.append(self._mu, np.full(t - old, 0.0 if old else 1.0 / t))
+        solved = self._solved(pool, inner)
+        if 0 < old < t and float(self._row(solved.cut.slopes, pool).max()) > STEEP * abs(solved.value):
+            inner = np.append(self._mu * (old / t), np.full(t - old, 1.0 / t))
+            solved = self._solved(pool, inner)
+        return inner, solved
+
+    def _tell(self, lp: highs.Model, k: int, pool: Pool, at: Array, scale: float) -> float:
+        """Tell the LP the k-th cut in its unit, and return the multiple t of the dual vector that the cut is of.
+
+            η + Σ_t μ_t ½ s(tα)'σᵗ ≥ g(tα),     s(tα) = t² s(α)
+
+        It is the dual vector itself, but for a cut that is steeper than the LP bears: its multiple that is best at a
+        mixture `at`, which shows more there.
+        """
+        row, constant, multiple = self._row(self._slopes[k], pool), self._constants[k], 1.0
+        if float(row.max()) > STEEP * abs(scale):
+            multiple = self._best_multiple(self._alphas[k], 2.0 * float(row @ at))
+            row, constant = multiple**2 * row, self._loss.dual_value(multiple * self._alphas[k], self.problem.c_i)
+        lp.add_cut(constant / scale, np.arange(row.size + 1), np.append(row / scale, 1.0))
+        return multiple
+
+    def _best_multiple(self, alpha: Array, squares: float) -> float:
+        """The t in [0, 1] of about the largest g(tα) − ½ t² squares."""
+        found = self._loss.best_multiple(alpha, self.problem.c_i, squares)
+        if found is None:  # of the chord t g(α), which lies below g(tα)
+            found = self._loss.dual_value(alpha, self.problem.c_i) / squares
+        return float(min(1.0, max(0.0, found)))
+
+    def _combined(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
+        """The dual vector of the last LP's multipliers; that of the last subproblem where there was no LP."""
+        if not shares.sum() > 0.5:
+            return feasible(self.problem, solved.svm.alpha)
+        held = np.flatnonzero(shares)
+        weights = shares[held] / shares.sum() * np.array(multiples)[held]
+        return feasible(self.problem, np.einsum("k,kn->n", weights, np.array([self._alphas[k] for k in held])))
 
     def kept(self) -> Callable[[], Arrays]:
         """What makes arrays of the cuts, the mixture and the subproblem's warm start."""
@@ -305,8 +348,3 @@ class Cutting:
     def _row(slopes: Array, pool: Pool) -> Array:
         """½ s'σᵗ of every selection of the pool, shape (t,)."""
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])
-
-
-def _add_row(lp: highs.Model, row: Array, constant: float) -> None:
-    """η + Σ_t μ_t ½ s'σᵗ ≥ g."""
-    lp.add_cut(constant, np.arange(row.size + 1), np.append(row, 1.0))

@@ -31,6 +31,7 @@ from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, loss_of,
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.kernels.bound import added, gains
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -67,14 +68,16 @@ def implied_bounds(problem: Problem, U: float | None = None) -> Array:
         No selection satisfies the rows, or U lies below the value of the plain SVM.
     """
     subproblem = Subproblem(problem)
-    plain = subproblem.solve(np.ones(problem.data.n_features), TOLERANCE).svm
+    found = subproblem.solve(np.ones(problem.data.n_features), TOLERANCE)
+    plain = found.svm
     if U is None:
         sigma = problem.selection.repair(np.square(plain.w))
         if sigma is None:
             raise UsageError("no selection satisfies the rows: there is no upper bound to compute big-M from")
         rounded = subproblem.solve(sigma.astype(float), TOLERANCE)
         U = problem.evaluate(rounded.ids, rounded.svm.w, rounded.svm.b)
-    lower = plain.dual - 1e-9 * abs(plain.dual)
+    earned = added(found.cut.constant, -gains(found.cut.slopes, 0.0))  # at a large C the SVM's own sums are too rough
+    lower = max(0.0, earned - 1e-9 * abs(earned))
     if not (math.isfinite(U) and lower <= U):
         raise UsageError(f"U = {U!r} is no value of a classifier: the plain SVM has {plain.primal:.8g} already")
     slack = math.sqrt(2 * (U - lower)) + math.sqrt(2 * (plain.primal - lower))

@@ -88,6 +88,8 @@ def restored_duals(duals: DualStore, arrays: Arrays) -> None:
 
 def saved_cuts(pool: CutPool) -> Arrays:
     """The dual vectors of the cuts of a pool."""
+    if not len(pool):
+        return DualStore(pool.problem.data.n_samples).arrays()
     assert isinstance(pool.duals, DualStore)
     return pool.duals.part(np.array(pool.dual_of, dtype=np.int64)).arrays()
 

@@ -25,6 +25,7 @@ from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
+from mipfs.result.advice import LIMITS
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
@@ -45,6 +46,8 @@ REPEATED_SECONDS = 0.3
 """Seconds in which further signals mean the same as the first."""
 MOST_FRUITLESS = 3
 """Runs in a row, each going on with the last, that may end within their first step before that is taken as it is."""
+COPIED = 20.0
+"""Time between two copies of where a run stands at least, as a multiple of what the last one took."""
 FIRST_STEP_SECONDS = 0.7
 """Seconds that the first step of a run may take which is asked to stop before it is done."""
 
@@ -102,8 +105,8 @@ class Run:
     before : float, the seconds that it had worked
     spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
     is_kept : bool, whether anybody asks for its state
-    is_exact : bool, whether a run that goes on from here takes the same way to the bit: only there a kill finds it
-    resting : Rest, optional, where the run last stood between two steps
+    is_exact : bool, whether a run that goes on from where this one stands goes the same way: only there a kill finds it
+    resting : Rest, optional, where the run last stood between two steps: one that goes on there goes the same way
     fruitless : int, how many runs in a row, of which one went on with the other, came to no end of a step
     room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
     interrupted, asked : bool
@@ -145,8 +148,9 @@ class Run:
         self.before = 0.0
         self.spare: Incumbent | None = None
         self.is_kept = False
-        self.is_exact = True
         self.resting: Rest | None = None
+        self.is_exact = True
+        self._next_copy = -math.inf
         self.fruitless = 0
         self.room: Path | None = None
         self.oracle = problem.selection.oracle(self.settings.selections)
@@ -180,6 +184,27 @@ class Run:
         """Take note of where the run stands, between two steps."""
         now = self.bound, self.upper, self.iteration, self.incumbent, dict(self.counters)
         self.resting = Rest(made, *now, len(self.trace), self.seconds)
+
+    def rest_copied(self, saved: Callable[[], dict[str, npt.NDArray[Any]]], *, is_first: bool = False) -> None:
+        """Take note of where the run stands, of values that later steps change: they are copied.
+
+        At the first step, at the next rest, and then as often as a share of the time allows.
+        """
+        self.oracle.rest()
+        begin = time.monotonic()
+        if not self.is_kept or begin < self._next_copy:
+            return
+        made = {name: np.array(array) for name, array in saved().items()}
+        if not is_first:
+            self.fruitless, self._next_copy = 0, begin + (1.0 + COPIED) * (time.monotonic() - begin)
+        self.rest(lambda: made)
+
+    def left_at(self, saved: Callable[[], dict[str, npt.NDArray[Any]]]) -> Made:
+        """What the last state is made of, if not of the last copy: of the end of a run that is done.
+
+        Of one that a limit stopped only where some runs in a row came to no copy.
+        """
+        return saved if self.stop() not in LIMITS or self.came_to_rest(is_cut=True) else None
 
     def came_to_rest(self, is_cut: bool) -> bool:
         """Whether a step that has ended is one to go on from.

@@ -242,8 +242,9 @@ class SelectionOracle:
     @cached_property
     def _whole(self) -> SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
-        model = selection_model(self.selection)
-        model.program.set_option("mip_max_nodes", self.settings.nodes)
+        model, extra = selection_model(self.selection), self.selection.rows.extra
+        is_open = bool(np.isinf(np.concatenate([extra.lb, extra.ub])[np.tile(extra.integer, 2)]).any())
+        model.program.set_option("mip_max_nodes", self.settings.open_nodes if is_open else self.settings.nodes)
         return model
 
     @cached_property

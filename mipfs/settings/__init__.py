@@ -82,6 +82,9 @@ class OracleSettings(Declared):
     """Selections of the solver that may be cut off in one call before it counts as failed."""
     nodes: Count = 5000
     """LPs at most to earn a bound, or to show that nothing is allowed; after as many the question counts as open."""
+    open_nodes: Count = 100
+    """Nodes of the solver's MILP where whole variables have no end: it branches on them without an end, and has found a
+    selection by then, if it finds one."""
     extra_nodes: Count = 500
     """LPs at most to find whole values for the extra variables of one selection."""
     grace: Excess = 1.0
@@ -125,7 +128,7 @@ class TreeSettings(Declared):
     rounding_every: Count = 50
     """Of the later nodes one in this number is rounded: a proof gains little from more SVMs."""
     rounding_share: Count = 1000
-    """And in a large tree one in such a share of its nodes: SVMs come one after the other, beside nodes on all cores."""
+    """And in a large tree one in such a share of its nodes: SVMs come one after the other, nodes on all cores."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
     integral: Tolerance = 1e-6

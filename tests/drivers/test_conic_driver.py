@@ -205,3 +205,20 @@ def test_groups_and_trees_by_enumeration() -> None:
     assert result.objective == pytest.approx(min(svms), rel=1e-3) or result.objective >= min(svms)
     with pytest.raises(UsageError, match="cannot carry groups"):
         nmmkl.declare(problem)
+
+
+@pytest.mark.parametrize("says", ["unbounded", "failed"])
+def test_a_users_own_program_that_was_evaluated_is_not_called_unbounded(
+    says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make(3)
+    data, w, b, t = problem.data, cp.Variable(6), cp.Variable(), cp.Variable(6)
+    xi, sigma = cp.Variable(25, nonneg=True), cp.Variable(6)
+    rows = [cp.multiply(data.y, data.X @ w + b) + xi >= 1, sigma >= 0, sigma <= 1, cp.sum(sigma) <= 3]
+    rows += [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(6)]
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum(t) + problem.C * cp.sum(xi)), rows)
+    made = Formulation(problem, program, sigma, {"w": w, "b": b})
+    monkeypatch.setattr(cones.Canonical, "solve", lambda *_, **__: says)
+    result = mipfs.solve(made, "conic")
+    assert (result.status, result.stop_reason) == (Status.FEASIBLE, StopReason.NUMERICAL)
+    assert result.bound <= mipfs.solve(problem).objective <= result.objective * (1 + 1e-9)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +16,14 @@ from scipy import sparse
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, solve
 from mipfs.drivers.gbd import Options
+from mipfs.drivers.master import Master
 from mipfs.errors import UsageError
 from mipfs.generators import aytug_one
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses.hinge import LOSS
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
+from mipfs.proof.single import cut_of
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.result.verification import verify
 from mipfs.run.run import Run
@@ -235,3 +242,44 @@ def test_large_data_begin_with_what_the_relaxation_uses_and_end_with_the_same_an
     assert large.selected == usual.selected
     assert large.objective == pytest.approx(usual.objective, rel=1e-9)
     assert verify(large, problem.data).accepted
+
+
+def test_a_selection_whose_svm_is_rough_is_asked_for_once_at_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(draw(3, n=30, p=6), M=3, C=1.0)
+    optimum = solve(problem, "gbd", gap=1e-6).objective
+    asked: list[bytes] = []
+    before = Subproblem.solve
+
+    def rough(self: Subproblem, sigma: np.ndarray, tol: float, enough: float = np.inf) -> Any:
+        solved = before(self, sigma, tol, enough)
+        if not np.all((sigma == 0.0) | (sigma == 1.0)):
+            return solved
+        asked.append(sigma.astype(np.int8).tobytes())
+        weak = cut_of(problem, 0.5 * solved.svm.alpha)  # what a stalled SVM leaves: its dual side far below its primal
+        return replace(solved, lower=0.5 * solved.lower, earn=lambda: weak)
+
+    monkeypatch.setattr(Subproblem, "solve", rough)
+    result = solve(problem, "gbd", gap=1e-6, iteration_limit=2000)
+    assert result.bound <= optimum * (1 + 1e-9)
+    assert result.objective == pytest.approx(optimum, rel=1e-9)
+    assert max(Counter(asked).values()) < 30, "a selection is asked for round after round"
+
+
+def test_a_proof_has_the_multipliers_that_its_bound_rests_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[1.0, 1.0, 0.0, 1.0], [2.0, 0.0, 1.0, -1.0]])
+    problem = Problem(draw(1, n=20, p=4), C=1.0).with_rows(rows, [1.0, -np.inf], [np.inf, 2.0])
+    pool = CutPool(problem)
+    pool.add(cut_of(problem, np.full(20, 0.5)))
+    master = Master(problem.selection, 1e13 * np.ones(4), pool, 1.0, np.zeros(4), settings=MasterSettings())
+    told = np.array([0.07, -4.3, master._row_scales[0]])  # of both rows round-off beside the costs, and of the cut
+    monkeypatch.setattr(master._lp, "multipliers", lambda: told)
+    node = master._heap[0][2]
+    bound, _, evidence = master._safe_bound(node)
+    assert evidence is not None
+    assert evidence.multipliers is not None
+    y = [Fraction(v) for v in np.array(evidence.multipliers, dtype=float).tolist()]
+    cost = [Fraction(1e13) - Fraction(v) / 2 for v in pool.slopes[0].tolist()]
+    reduced = [c - sum(Fraction(a) * v for a, v in zip(rows[:, j], y, strict=True)) for j, c in enumerate(cost)]
+    ends = (Fraction(1) if y[0] > 0 else 0), (Fraction(2) if y[1] < 0 else 0)
+    of_rows = sum(v * end for v, end in zip(y, ends, strict=True))
+    assert bound <= Fraction(pool.constants[0]) + of_rows + sum(min(v, Fraction(0)) for v in reduced)

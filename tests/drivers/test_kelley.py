@@ -186,6 +186,33 @@ def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool
         assert dual == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e9, 1e11])
+def test_cuts_that_are_steeper_than_an_lp_bears(loss: str, C: float) -> None:
+    problem = Problem(draw(3, n=20, p=6), loss=loss, M=3, C=C)
+    planes, interior = (solve(problem, "kelley", restricted=way, gap=1e-4) for way in ("cutting", "interior"))
+    for result in (planes, interior):
+        assert (result.status, result.stop_reason) == (Status.RELAXED, StopReason.GAP_CLOSED)
+        assert result.relaxed is not None
+    assert planes.bound <= interior.relaxed["upper"] * (1 + 1e-9)  # type: ignore[index]
+    assert interior.bound <= planes.relaxed["upper"] * (1 + 1e-9)  # type: ignore[index]
+    room = Problem(draw(3, n=20, p=6), loss=loss, C=C).with_rows(np.ones((1, 6)), -np.inf, 3.0)
+    rows = solve(room, "kelley", gap=1e-4)
+    assert rows.status is Status.RELAXED
+    assert interior.bound <= rows.relaxed["upper"] * (1 + 1e-9)  # type: ignore[index]
+    assert verify(rows, room.data).accepted
+
+
+def test_cutting_planes_end_where_their_mixture_stays() -> None:
+    r = np.random.default_rng(0)
+    data = Instance.from_arrays(10.0 ** r.uniform(-6, 6, (12, 1)), np.resize([1.0, -1.0], 12))
+    method, pool = Cutting(Problem(data, M=1, C=1e12)), Pool()
+    pool.add(np.array([0]), np.ones(1))
+    solution = method.solve(pool, 0.0, bool)
+    assert solution.mu == pytest.approx([1.0])
+    assert method._subproblem.count == 1, "the only mixture that there is"
+
+
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stop_at", [1, 2, 4])

@@ -80,7 +80,9 @@ def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> No
     places = []
     with mipfs.start(problem, driver, gap=1e-5, **options) as session:
         for step, _ in enumerate(session, 1):
-            if session._run.is_exact and (step in (1, 2, 3, 6) or driver == "gbd"):
+            run = session._run
+            is_new = run.resting is not None and run.resting.iteration == run.iteration
+            if is_new and (step in (1, 2, 3, 6) or driver == "gbd"):
                 places.append(tmp_path / f"{step}.npz")
                 session.state.save(places[-1])
     assert places
@@ -117,6 +119,34 @@ def test_a_step_that_is_cut_off_is_done_again(
     result.state.save(tmp_path / "cut.npz")
     again = mipfs.solve(problem, driver, gap=1e-5, resume=tmp_path / "cut.npz", **options)
     assert written(again, tmp_path / "again") == whole
+
+
+@pytest.mark.parametrize("most", [3, 30, 45, 77])
+def test_a_tree_that_a_limit_stops_goes_on_where_it_last_rested(most: int, tmp_path: Path) -> None:
+    problem = made(p=14)
+    whole = mipfs.solve(problem, "gbd", gap=1e-5)
+    assert whole.counters["cuts"] > 77
+    first = mipfs.solve(problem, "gbd", gap=1e-5, iteration_limit=most, checkpoint=True)
+    assert first.state is not None
+    assert int(first.state.arrays["run_numbers"][2]) <= most
+    first.state.save(tmp_path / "s.npz")
+    again = mipfs.solve(problem, "gbd", gap=1e-5, resume=tmp_path / "s.npz")
+    assert written(again, tmp_path / "again") == written(whole, tmp_path / "whole")
+
+
+def test_a_tree_whose_runs_never_come_to_rest_still_gets_on() -> None:
+    problem, state, iterations = made(p=14), None, []
+    for _ in range(10):
+        session = mipfs.start(problem, "gbd", gap=1e-7, resume=state)
+        session.step()
+        session.step()
+        result = session.result()  # as if interrupted
+        state = result.state
+        assert state is not None
+        iterations.append(int(state.arrays["run_numbers"][2]))
+        assert mipfs.verify(result, problem.data).accepted
+    assert iterations == sorted(iterations)
+    assert iterations[-1] > 2, "what little every run does is lost"
 
 
 def test_what_a_cut_step_found_counts_in_the_end_and_runs_that_end_no_step_still_get_on(tmp_path: Path) -> None:

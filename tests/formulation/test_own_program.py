@@ -17,8 +17,9 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import RelaxationWarning, UsageError
 from mipfs.formulation import Formulation
-from mipfs.formulation.own_program import evaluated
+from mipfs.formulation.own_program import Evaluation, Place, _Fixed, evaluated
 from mipfs.problem import Problem
+from mipfs.result.loaded import point_of
 
 cp: Any = cvxpy
 N, P, M, C = 24, 4, 2, 0.5
@@ -234,6 +235,29 @@ def test_a_weaker_relaxation_is_named() -> None:
     with pytest.warns(RelaxationWarning, match="is a weaker relaxation"):
         result = mipfs.solve(stated(parts, problem), "branch", gap=1e-7)
     assert result.objective == pytest.approx(optimum(parts)[0], rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::mipfs.errors.RelaxationWarning")
+def test_a_big_m_may_be_above_the_problem_where_sigma_is_small() -> None:
+    strength = 100.0
+    problem = Problem(data(), C=strength)
+    X, y = data().X, data().y
+    w, b, xi = cp.Variable(P, name="w"), cp.Variable(name="b"), cp.Variable(N, nonneg=True)
+    sigma = cp.Variable(P, name="sigma")
+    wide = math.sqrt(2.0 * strength * N)  # ½ w_j² is at most what w = 0 is worth
+    rows = [cp.multiply(y, X @ w + b) + xi >= 1, cp.abs(w) <= wide * sigma, sigma >= 0, sigma <= 1]
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + strength * cp.sum(xi)), rows)
+    made = Formulation(problem, program, sigma, {})
+    at_small = np.full(P, 1e-3)
+    found = Evaluation(made, problem, _Fixed(made, problem))
+    place = Place(at_small, np.zeros(P), 0.0)
+    assert found._fixed.at(place)[1] > 1.01 * found._value(place)[1]  # type: ignore[union-attr]
+    found._compare(place, exact=False)
+    result = mipfs.solve(problem, "branch", gap=1e-7)
+    found.check(point_of(result, problem), result.objective)
+    with pytest.raises(UsageError, match=r"is more at the selection of 0.001 "):
+        found.check(point_of(result, problem), 100.0 * found._value(place)[1])
+    assert mipfs.solve(made, "branch", gap=1e-7).objective == pytest.approx(result.objective, rel=1e-6)
 
 
 def test_a_row_that_stands_in_the_program_is_no_difference() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import cvxpy
@@ -17,6 +18,7 @@ from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.formulation import load
 from mipfs.formulation.program import Formulation, TooLargeError
+from mipfs.inner.subproblem import Subproblem
 from mipfs.models import (
     big_m,
     boolean_relaxation,
@@ -456,3 +458,18 @@ def test_what_cannot_be_declared_is_refused() -> None:
     scaled = problem.replace(atoms=Features(problem.data, scaling=np.full(P, 2.0)))
     with pytest.raises(UsageError, match="cannot carry scaled features"):
         nmmkl.declare(scaled)
+
+
+def test_big_m_rests_on_no_sum_of_the_svm_that_is_too_rough(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(6, 5))
+    problem = Problem(Instance.from_arrays(X, np.resize([1.0, -1.0], 6)), M=4, C=1e10)
+    before = Subproblem.solve
+
+    def rough(self: Subproblem, *given: Any, **more: Any) -> Any:
+        solved = before(self, *given, **more)
+        return replace(solved, svm=replace(solved.svm, dual=solved.svm.dual + 1e3))
+
+    known = big_m.implied_bounds(problem)
+    monkeypatch.setattr(Subproblem, "solve", rough)
+    assert big_m.implied_bounds(problem) == pytest.approx(known)
