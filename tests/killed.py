@@ -179,18 +179,10 @@ BOTH = signal.SIGKILL, signal.SIGINT
 FINAL = ("r.json", "s.npz")
 BENCH = ("bench", "data.svm", "--methods", "information-gain,gbd", "--M", "2,3", "--folds", "3", "--C", "0.01")
 CASES = (
-<<<<<<< HEAD
     Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
     Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
     Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
-    Case("gbd", BENDERS, RESUME, "s.npz", same_bytes, FINAL),
-    Case("gbd, Ctrl-C", BENDERS, RESUME, "s.npz", same_value, FINAL, by=(signal.SIGINT,)),
-=======
-    Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
-    Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
-    Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_tree, FINAL),
     Case("gbd", BENDERS, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
->>>>>>> runs58
     Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
     Case("kelley, hinge", HINGE, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
     Case("kelley, mixture", MIXTURE, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
