@@ -15,6 +15,8 @@ from typing import IO, Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """Where it is set, Python does not look into the current folder."""
+SPIN_TICKS_LOG2 = 16
+"""How long a thread of OpenBLAS that has no work asks for some before it sleeps: 2¹⁶ ticks of the clock, some 20 µs."""
 
 
 _sharing: ContextVar[int] = ContextVar("sharing", default=0)
@@ -101,6 +103,15 @@ def at_work(asked: int | None) -> int:
     other's way.
     """
     return min(asked or cores(), cores())
+
+
+def let_blas_sleep() -> None:
+    """Let idle threads of OpenBLAS sleep soon, in this process and those that it starts; to be said before NumPy loads.
+
+    NumPy's and SciPy's each start a thread for every further core when they are loaded, and every one of them spins for
+    a tenth of a second before it first sleeps. What the user has set stays.
+    """
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", str(SPIN_TICKS_LOG2))
 
 
 class _Blas:

@@ -51,6 +51,38 @@ def test_help_and_import_load_nothing_heavy() -> None:
     assert done.stdout.endswith("loaded: []\n")
 
 
+def test_a_process_does_not_work_for_what_it_does_not_need() -> None:
+    """Threads of OpenBLAS that wait for work spin for a tenth of a second each, and what is loaded is no garbage."""
+    code = (
+        "import gc, time, mipfs.cli as cli\n"
+        "def call(argv):\n"
+        "    import numpy, scipy.linalg.blas\n"
+        "    time.sleep(0.3)\n"
+        "    print(time.process_time() - time.thread_time(), gc.get_threshold()[0])\n"
+        "    return 0\n"
+        "cli._call = call\n"
+        "cli.main()\n"
+    )
+    unlimited = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = run(sys.executable, "-c", code, env=unlimited)
+    spun, new = done.stdout.split()
+    assert done.stderr == ""
+    assert float(spun) < 0.02, "CPU seconds of other threads"
+    assert int(new) > 10_000
+
+
+def test_what_the_user_says_of_waiting_threads_stays_and_so_does_a_process_that_calls_the_command() -> None:
+    code = (
+        "import gc, os, sys, mipfs.cli as cli\n"
+        "before = gc.get_threshold()\n"
+        "cli._call = lambda argv: print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'), gc.get_threshold() == before) or 0\n"
+        "cli.main(sys.argv[1:] or None)\n"
+    )
+    unset = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    assert run(sys.executable, "-c", code, "models", env=unset).stdout == "None True\n"
+    assert run(sys.executable, "-c", code, env={**unset, "OPENBLAS_THREAD_TIMEOUT": "26"}).stdout == "26 False\n"
+
+
 def test_the_table_of_models_loads_no_modelling_language() -> None:
     code = (
         "import sys\n"
