@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 _INTERRUPTED = 130
 """What typer returns for Ctrl-C before a command began."""
-GARBAGE = 50_000
-"""New objects after which the process of a command looks for garbage: what it loads is 200,000, and none of it is."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,11 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
     from mipfs.plumbing import signals
-    from mipfs.plumbing.machine import let_blas_sleep, safe_path
+    from mipfs.plumbing.machine import begin_lightly, safe_path
 
     if argv is None:  # the process is this command's
-        gc.set_threshold(GARBAGE)
-        let_blas_sleep()
+        begin_lightly()
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
     with sound_streams(), safe_path(), signals.unraised(), signals.held(deliver=False):
         try:
