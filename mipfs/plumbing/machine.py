@@ -111,7 +111,7 @@ def at_work(asked: int | None) -> int:
 def begin_lightly() -> None:
     """Let a process of ours, and those that it starts, spend nothing on what nobody needs; before NumPy loads.
 
-    What it loads is 200,000 objects, and none of it is garbage: Python looks through them 280 times. NumPy's and SciPy's
+    What it loads is 200,000 objects and no garbage, and Python looks through them 280 times. NumPy's and SciPy's
     OpenBLAS each start a thread for every further core when they are loaded, and every one of them spins for a tenth of
     a second before it first sleeps. What the user has said of it stays.
     """
