@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -21,10 +20,11 @@ import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
 from mipfs.lab.studies.calibration import calibrate
-from mipfs.losses import LOSSES, get_loss
+from mipfs.losses import LOSSES
 from mipfs.plumbing.machine import GARBAGE, cores, sharing
 from mipfs.run import side_by_side
 from mipfs.run.side_by_side import Died, in_order, jobs_of, limits_of, outcomes
+from tests.side_tasks import begun, cores_there, dying, falling, known_losses, squared, warning_of, where
 
 HERE = os.getpid()
 
@@ -33,48 +33,6 @@ HERE = os.getpid()
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other processes begin at once: these tasks are short."""
     monkeypatch.setattr(side_by_side, "BEGIN_SECONDS", 0.0)
-
-
-def squared(given: float, task: float) -> tuple[float, int]:
-    time.sleep(0.2)
-    return given * task**2, os.getpid()
-
-
-def where(_given: Any, _task: Any) -> int:
-    time.sleep(0.3)
-    return os.getpid()
-
-
-def begun(_given: Any, _task: Any) -> tuple[int, int, str | None]:
-    return os.getpid(), gc.get_threshold()[0], os.environ.get("OPENBLAS_THREAD_TIMEOUT")
-
-
-def falling(_given: Any, task: int) -> int:
-    if task == 2:
-        raise UsageError("two is too many")
-    return task
-
-
-def dying(parent: int, task: int) -> int:
-    time.sleep(0.1)
-    if task == 3 and os.getpid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return task
-
-
-def warning_of(_given: Any, task: int) -> int:
-    time.sleep(0.2)
-    warnings.warn(f"warned of {task}", UserWarning, stacklevel=1)
-    return os.getpid()
-
-
-def known_losses(_given: Any, _task: Any) -> tuple[int, bool]:
-    time.sleep(0.3)
-    return os.getpid(), get_loss("of-a-user") is get_loss("hinge")
-
-
-def cores_there(_given: Any, _task: Any) -> int:
-    return cores()
 
 
 def test_results_come_in_the_order_of_the_tasks_and_from_several_processes() -> None:

@@ -50,7 +50,7 @@ def told(found: Any) -> list[Any]:
     return [[document[name] for name in ("axis", "params", "driver", "folds", "seed", "chosen")], *each]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(
     ("axes", "folds"), [(GRID, 2), (GRID, None), ({"M": [1, 2, 3]}, 3), ({"lam": [0.1, 1.0, 5.0]}, 2)]
