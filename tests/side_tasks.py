@@ -1,4 +1,4 @@
-"""Tasks of `tests/test_side_by_side.py`, apart from it: a process that does them loads this file, and no other package."""
+"""Tasks of `tests/test_side_by_side.py`, apart from it: a process that does them loads no package of the tests."""
 
 from __future__ import annotations
 
