@@ -1,8 +1,10 @@
-"""For every test: one thread for linear algebra, nothing waits for the disk, garbage is rarely looked for; sampling."""
+"""For every test: one thread for linear algebra and one process for fits, nothing waits for the disk, garbage is rarely
+looked for; sampling."""
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import stat
@@ -90,7 +92,14 @@ def pytest_collection() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays; the rest is looked through less often than Python does it."""
+    """What was imported and collected stays; the rest is looked through less often than Python does it.
+
+    Fits of a test are done by its own process, however slow the machine is at the time: another takes over a second to
+    be there, and pytest-xdist has a worker on every core. Tests of fits side by side have others begin at once.
+    """
     gc.freeze()
     gc.set_threshold(50_000)
     gc.enable()
+    from mipfs.run import side_by_side  # after NumPy has been told of its threads
+
+    side_by_side.BEGIN_SECONDS = math.inf

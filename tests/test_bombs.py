@@ -30,7 +30,7 @@ if sys.platform == "linux":
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", bombs.BOMBS if sys.platform == "linux" else [])
 def test_a_bomb_is_refused_or_read_within_bounds(name: str, tmp_path: Path) -> None:
     bomb = bombs.BOMBS[name]

@@ -25,8 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
     from mipfs.plumbing import signals
-    from mipfs.plumbing.machine import safe_path
+    from mipfs.plumbing.machine import begin_lightly, safe_path
 
+    if argv is None:  # the process is this command's
+        begin_lightly()
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
     with sound_streams(), safe_path(), signals.unraised(), signals.held(deliver=False):
         try:

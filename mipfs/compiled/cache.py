@@ -52,7 +52,8 @@ def keep(kernel: Any) -> None:
     ----------
     kernel : what ``njit`` makes of a function
     """
-    if is_as_expected() and _takes(getattr(kernel, "_cache", None)):
+    numbas: Any = type(getattr(kernel, "_cache", None))
+    if is_as_expected() and _takes(numbas):
         kernel._cache = KernelCache(kernel)
     else:
         _leave_to_numba(kernel)
@@ -104,9 +105,10 @@ def _make_ready(target: Any) -> None:
         rtsys.initialize(target)
 
 
+@cache
 def _takes(numbas: Any) -> bool:
-    """Whether a kernel asks its cache as is known, and for nothing else."""
-    asked = (getattr(numbas, "load_overload", None), 2), (getattr(numbas, "save_overload", None), 2)
+    """Whether a kernel asks its cache, one of this class, as is known, and for nothing else."""
+    asked = (getattr(numbas, "load_overload", None), 3), (getattr(numbas, "save_overload", None), 3)
     others = [name for name in dir(numbas) if not name.startswith("_")]
     return all(_takes_so_many(*one) for one in asked) and all(hasattr(KernelCache, name) for name in others)
 

@@ -26,7 +26,7 @@ from mipfs.branching import RULES
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
 from mipfs.plumbing.declared import Count, checked
-from mipfs.plumbing.machine import cores, safe_path, sharing
+from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing
 from mipfs.plumbing.signals import heard
 from mipfs.regularisers import REGULARISERS
 from mipfs.run import warm_up
@@ -254,7 +254,7 @@ def _pool(count: int, over: threading.Event) -> Iterator[Any]:
     from loky import ProcessPoolExecutor
 
     with safe_path():
-        pool = ProcessPoolExecutor(count)
+        pool = ProcessPoolExecutor(count, initializer=begin_lightly)
         try:
             yield pool
         finally:

@@ -165,14 +165,23 @@ def told(found: mipfs.SolutionPath) -> Any:
     return document
 
 
-@pytest.mark.parametrize("driver", ["gbd", "branch"])
-@pytest.mark.parametrize("kept", [1, 2, 4, 7])
-def test_a_path_that_goes_on_is_the_one_that_nobody_killed(driver: str, kept: int, tmp_path: Path) -> None:
-    file = tmp_path / "p.points"
-    asked: dict[str, Any] = {"C": [0.1, 1.0, 10.0], "folds": 2, "driver": driver, "jobs": 1}
+@pytest.fixture(scope="module", params=["gbd", "branch"])
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
+    """A path that nobody killed: what was asked, what it says, and the lines of its file."""
+    file = tmp_path_factory.mktemp("whole") / "p.points"
+    asked: dict[str, Any] = {"C": [0.1, 1.0, 10.0], "folds": 2, "driver": request.param, "jobs": 1}
     whole = mipfs.path(problem(3, M=3), **asked, checkpoint=file)
-    file.write_bytes(b"".join(lines(file)[: 1 + kept]))
+    return asked, told(whole), lines(file)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 4, 7])
+def test_a_path_that_goes_on_is_the_one_that_nobody_killed(
+    undisturbed: tuple[Any, Any, Any], kept: int, tmp_path: Path
+) -> None:
+    asked, whole, written = undisturbed
+    file = tmp_path / "p.points"
+    file.write_bytes(b"".join(written[: 1 + kept]))
     count = Count()
     again = mipfs.path(problem(3, M=3), **asked, resume=file, on_begin=count)
     assert len(count.begun) == 9 - kept
-    assert [*differences(told(again), told(whole), "")] == []
+    assert [*differences(told(again), whole, "")] == []
