@@ -314,10 +314,10 @@ def search(run: Run) -> Steps:
             batch = _batch(run, tree)
             units = tree.units(anchors.enumerated(tree.pop(batch)), tree.cutoff)
             searching = exploration.beside(partial(beside.go_on, batch / tree.settings.batch))
-            begun = exploration.begin(units)
+            handed = exploration.begin(units)
             exploration.waited(searching)
             _merge(tree, exploration, out)  # the batch before, while this one is explored
-            out, run.is_exact = begun, beside.comes_to_rest
+            out, run.is_exact = handed, beside.comes_to_rest
             if out and (run.is_exact or tree.n_open < batch):
                 _merge(tree, exploration, out)
                 out = ()
