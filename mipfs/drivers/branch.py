@@ -176,11 +176,13 @@ def _batch(run: Run, tree: Tree) -> int:
     return int(max(settings.batch, min(batch, left)))
 
 
-def _merge(tree: Tree, exploration: Exploration, out: Sequence[Part]) -> None:
+def _merge(
+    tree: Tree, exploration: Exploration, out: Sequence[Part], before: Callable[[], None] = lambda: None
+) -> None:
     """Take over, in order, what was found below some nodes; those that nobody came to are open as before."""
     for part in out[-1:]:  # the last first: what is waited for once wakes this thread once
         exploration.result(part)
-    tree.merge([part.unit for part in out], [exploration.result(part) for part in out])
+    tree.merge([part.unit for part in out], [exploration.result(part) for part in out], before)
 
 
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
@@ -313,10 +315,9 @@ def search(run: Run) -> Steps:
         while run.stop() is None:
             batch = _batch(run, tree)
             units = tree.units(anchors.enumerated(tree.pop(batch)), tree.cutoff)
-            searching = exploration.beside(partial(beside.go_on, batch / tree.settings.batch))
+            searching = exploration.beside(beside.begin(batch / tree.settings.batch))
             handed = exploration.begin(units)
-            exploration.waited(searching)
-            _merge(tree, exploration, out)  # the batch before, while this one is explored
+            _merge(tree, exploration, out, searching)  # the batch before, while this one is explored
             out, run.is_exact = handed, beside.comes_to_rest
             if out and (run.is_exact or tree.n_open < batch):
                 _merge(tree, exploration, out)

@@ -152,16 +152,17 @@ class Exploration:
         self._out = [part for part in self._out if part.is_out] + parts
         return parts
 
-    def beside(self, work: Callable[[], None]) -> Future[None]:
-        """Do other work of the run in a thread of this process; who waits for it lets `waited` do so."""
-        return self._here.beside(work)
+    def beside(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Do other work of the run in a thread of this process; returns what waits for it, and hears of limits."""
+        future = self._here.beside(work)
 
-    def waited(self, work: Future[None]) -> None:
-        """Wait for other work of the run, which is told when the run must stop."""
-        while wait([work], timeout=self.tree.settings.poll_seconds).not_done:
-            if self.tree.run.must_stop:
-                self.tree.stop[0] = 1
-        work.result()
+        def waited() -> None:
+            while wait([future], timeout=self.tree.settings.poll_seconds).not_done:
+                if self.tree.run.must_stop:
+                    self.tree.stop[0] = 1
+            future.result()
+
+        return waited
 
     def result(self, part: Part) -> Explored | None:
         """Wait for what came of a unit; None where the run had to stop before, and its nodes are still open."""

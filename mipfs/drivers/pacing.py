@@ -7,15 +7,20 @@ cannot, the incumbent is what the user gets: there the search goes on, at most f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.drivers.tree import Tree
 from mipfs.plumbing.arrays import Arrays
 from mipfs.result.gap import relative_gap
 from mipfs.settings import SearchSettings
+
+Offer = tuple[npt.NDArray[np.float32], float]
+"""Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
 
 
 class Search:
@@ -31,6 +36,8 @@ class Search:
         self._tree = tree
         self._count = 0
         self._improved = 0
+        self._nodes = 0
+        self._is_due = False
         self._work = 0.0
         self.settings: SearchSettings = tree.run.settings.search
         one = self.settings
@@ -42,7 +49,7 @@ class Search:
     @property
     def comes_to_rest(self) -> bool:
         """Whether enough was done since the last rest; the first climb goes to its end before."""
-        return self._tree.work >= self._rest and (self._first is None or self._climbs is not None)
+        return self._tree.work >= self._rest and (self._first is None or self._climbs is not None) and not self._is_due
 
     def rest(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
@@ -61,6 +68,7 @@ class Search:
         """Go on where `arrays` says."""
         count, improved, work, rest, climbs = kept["search_totals"].tolist()
         self._count, self._improved, self._work, self._rest = int(count), int(improved), work, rest
+        self._tree.run.oracle.rest()
         self._climbs = self._tree.searching() if climbs else None
 
     def before_root(self, is_relaxed: bool) -> None:
@@ -82,23 +90,40 @@ class Search:
             supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def round(self) -> None:
-        """Evaluate the selections that explorations left alone, and round the weights that they left to incumbents."""
-        self._tree.close_leaves()
+        """Round the weights that explorations left for it, to incumbents."""
+        self._round(self._taken())
+
+    def begin(self, batches: float) -> Callable[[], None]:
+        """What is done next beside `batches` batches of the first size, in any thread, while the tree takes over more.
+
+        It rounds, then solves as many SVMs as the tree's work allows. All that it needs of the tree is taken now.
+        """
+        tree = self._tree
+        done = tree.work - self._work
+        self._work, self._nodes = tree.work, tree.n_nodes
+        if self._is_due:
+            self._climbs, self._is_due = tree.searching(), False
+        return partial(self._go_on, self._taken(), done, batches)
+
+    def go_on(self, batches: float) -> None:
+        """Do it now."""
+        self.begin(batches)()
+
+    def _taken(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []
+        return offers
+
+    def _round(self, offers: list[Offer]) -> None:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total)
 
-    def go_on(self, batches: float) -> None:
-        """Round, then solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
-        self.round()
+    def _go_on(self, offers: list[Offer], done: float, batches: float) -> None:
+        self._round(offers)
         tree = self._tree
         settings = self.settings
-        last = self._work
-        self._work = tree.work
-        at_once = max(settings.at_once, max(settings.pause, settings.share * (self._work - last)) / self._cost)
+        at_once = max(settings.at_once, max(settings.pause, settings.share * done) / self._cost)
         if self._climbs is None:
-            if self._has_climbed(int(batches * at_once)):
-                self._climbs = tree.searching()
+            self._is_due = self._has_climbed(int(batches * at_once))
             return
         most = min(batches * at_once, self._allowed - self._count)
         best = tree.run.objective
@@ -115,7 +140,7 @@ class Search:
         """Go on with the climb from the incumbent by `most` SVMs; whether it is at its end."""
         tree = self._tree
         if self._first is None:
-            if tree.n_nodes <= self.settings.after_nodes and tree.work <= self.settings.after_work:
+            if self._nodes <= self.settings.after_nodes and self._work <= self.settings.after_work:
                 return False
             self._first = tree.supports.climbing(tree.supports.pool)
         return sum(1 for _ in islice(self._first, most)) < most
@@ -123,7 +148,7 @@ class Search:
     @property
     def _allowed(self) -> float:
         """How many SVMs the work done so far allows."""
-        work = self._tree.work
+        work = self._work
         run = self._tree.run
         settings = self.settings
         usual = settings.solves * math.sqrt(work)

@@ -12,7 +12,7 @@ without rows has none to propagate and no multipliers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -262,23 +262,36 @@ class Tree(TreeProof):
             found["share"], found["rises"] = settings.clear, way > settings.far * abs(cutoff)
         return found
 
-    def merge(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> None:
+    def merge(
+        self, units: Sequence[Unit], found: Sequence[Explored | None], before: Callable[[], None] = lambda: None
+    ) -> None:
         """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
-        First what the interior point found, then the subtrees that were explored.
+        First the subtrees that were explored, as whole arrays; then, once `before` is done, what the interior point
+        found, and what explorations left as one selection each: these ask for SVMs.
         """
-        heads, pieces = list[npt.NDArray[Any]](), list[Found]()
+        outcomes = self.enter_all(units, found)
+        before()
+        for node, outcome in outcomes:
+            self.take_in(node, outcome)
+        self.close_leaves()
+
+    def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[tuple[Node, RowsOutcome]]:
+        """Enter what was explored; returns the nodes that the interior point solved, and what it found."""
+        heads, pieces, outcomes = list[npt.NDArray[Any]](), list[Found](), list[tuple[Node, RowsOutcome]]()
         for unit, one in zip(units, found, strict=True):
             if one is None:
                 self.waiting.extend(unit.nodes, in_order=True)
                 continue
             for at, outcome in zip(np.flatnonzero(~one.explored).tolist(), one.outcomes, strict=True):
-                self.take_in(self.node(unit.nodes, at), outcome)
+                outcomes.append((self.node(unit.nodes, at), outcome))
             if one.found is not None:
                 heads.append(unit.nodes.heads[one.explored])
                 pieces.append(one.found)
         if pieces:
-            self.take_pieces(Pieces(pieces, one_after_the_other(heads)), one_after_the_other(heads)["prices"])
+            joined = one_after_the_other(heads)
+            self.take_pieces(Pieces(pieces, joined), joined["prices"])
+        return outcomes
 
     def take_pieces(self, pieces: Pieces, prices: Integers) -> None:
         """Enter the pieces of explorations into the proof, and keep what they left open, and which are leaves."""
@@ -446,17 +459,26 @@ class Tree(TreeProof):
 
     def searching(self) -> Iterator[None]:
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
-        run = self.run
-        swaps = Swaps(self.supports, self.supports.pool)
-        if len(self.waiting):
-            node = self.node(self.waiting.first(self.relaxation.alive.size), 0)
-            scores = np.zeros(run.problem.atoms.count)
-            scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
-            scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
-            sigma = run.oracle.repair(scores)
+        sigma, random = self._pointed_to(), np.random.default_rng(self.n_nodes)
+
+        def search() -> Iterator[None]:
+            swaps = Swaps(self.supports, self.supports.pool)
             if sigma is not None:
                 yield from swaps.climbing(sigma)
-        yield from swaps.shaking(np.random.default_rng(self.n_nodes))
+            yield from swaps.shaking(random)
+
+        return search()
+
+    def _pointed_to(self) -> npt.NDArray[np.bool_] | None:
+        """The selection of S that the open node of least bound points to."""
+        if not len(self.waiting):
+            return None
+        alive = self.relaxation.alive
+        node = self.node(self.waiting.first(alive.size), 0)
+        scores = np.zeros(self.run.problem.atoms.count)
+        scores[alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
+        scores[alive[node.states == OUTSIDE]] = 0.0
+        return self.run.oracle.repair(scores)
 
     @property
     def _root_cutoff(self) -> float:

@@ -127,7 +127,7 @@ class TreeSettings(Declared):
     """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
     rounding_every: Count = 50
     """Of the later nodes one in this number is rounded: a proof gains little from more SVMs."""
-    rounding_share: Count = 1000
+    rounding_share: Count = 300
     """And in a large tree one in such a share of its nodes: SVMs come one after the other, nodes on all cores."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
