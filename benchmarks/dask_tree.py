@@ -1,11 +1,11 @@
-"""`branch` on Dask workers: the tree of one process, throughput with 1 and 2 workers, the constants of docs/scale.md.
+"""`branch` on Dask workers: the tree of one process, CPU seconds of all who take part, and what travels.
 
     python benchmarks/dask_tree.py [--workers 1 2] [--nodes 4000] [--small]
 
-The same batches are explored by one thread of this process and by 1, 2, ... worker processes; nodes, bound and
-objective must agree. Printed are nodes per second of wall time, the processor seconds of this process (the serial
-part: merging, rounding, handing out) and of the workers, and what travels. On a machine that does other work wall
-times say little: the last lines compute from processor seconds alone what is left if every worker had its own core.
+The same units of work are explored by one thread of this process and by 1, 2, ... worker processes; nodes, bound and
+objective must agree. Printed are nodes per second of wall time, and CPU seconds: of the thread that hands out and
+merges, of the other threads of this process (that explore, or look for incumbents and speak to the workers), and of the
+workers. Another run counts what travels. On a machine that does other work wall times say little.
 """
 
 from __future__ import annotations
@@ -24,16 +24,12 @@ from distributed import Client, LocalCluster
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.drivers import workers
-from mipfs.drivers.executor import Part
+from mipfs.inner.unit import Explored, Unit
 from mipfs.plumbing.cluster import Task
 from mipfs.result.result import Result
 
 BEGINNING = 200
-"""Nodes until incumbents are found and the batches are full."""
-WIDE = 64
-"""Workers of the figures on paper."""
-WIRE, LATENCY, TASK = 1.25e9, 5e-4, 3e-4
-"""Assumed: bytes a second of a 10 Gbit/s network, seconds of a round trip, seconds of the scheduler for a task."""
+"""Nodes of the run before the one that is measured: workers load their kernels."""
 
 
 def problem(small: bool) -> mipfs.Problem:
@@ -47,43 +43,70 @@ def problem(small: bool) -> mipfs.Problem:
 
 @dataclass
 class Measured:
-    """One run."""
+    """One run: wall seconds, and CPU seconds of the coordinating thread, of the others here, and of the workers."""
 
     result: Result
     wall: float
-    here: float
+    coordinator: float
+    others: float
     there: float
-    sent: Counter[str]
+
+    def line(self, name: str) -> str:
+        """For the terminal."""
+        nodes = self.result.counters["nodes"]
+        seconds = f"{self.coordinator:>11.2f}  {self.others:>6.2f}  {self.there:>7.2f}"
+        return f"{name:>10}  {nodes:>7}  {nodes / self.wall:>8.1f}  {seconds}  {self.result.bound:>10.4f}"
 
 
 def solved(asked: mipfs.Problem, nodes: int, **options: Any) -> Measured:
-    """Solve, and take processor and wall time; what travels is counted where there is a client."""
-    client, sent = options.get("client"), Counter[str]()
+    """Solve, and take CPU and wall time."""
+    client = options.get("client")
+    there = _there(client)
+    wall, all_here, here = time.perf_counter(), time.process_time(), time.thread_time()
+    result = mipfs.solve(asked, "branch", iteration_limit=nodes, **options)
+    wall, all_here, here = time.perf_counter() - wall, time.process_time() - all_here, time.thread_time() - here
+    return Measured(result, wall, here, all_here - here, _there(client) - there)
+
+
+def _there(client: Client | None) -> float:
+    return sum(client.run(time.process_time).values()) if client else 0.0
+
+
+def travels(asked: mipfs.Problem, nodes: int, client: Client) -> Counter[str]:
+    """What goes to workers and comes back in a run."""
+    sent = Counter[str]()
     send, look = workers.Workers.submit, workers.Workers.result
 
-    def counted(self: workers.Workers, part: Part) -> Task:
-        sent["tasks"] += 1
-        sent["nodes out"] += len(part.nodes)
-        sent["bytes out"] += len(pickle.dumps(part.orders(), protocol=5))
+    def counted(self: workers.Workers, unit: Unit, seconds: float | None) -> Task:
+        sent["units"] += 1
+        sent["open nodes"] += len(unit)
+        sent["bytes out"] += len(pickle.dumps(unit, protocol=5))
         sent["bytes once"] = len(pickle.dumps(self._solver, protocol=5))
-        return send(self, part)
+        return send(self, unit, seconds)
 
-    def received(self: workers.Workers, handle: Task, seconds: float) -> Any:
+    def received(self: workers.Workers, handle: Task, seconds: float) -> Explored | None:
         found = look(self, handle, seconds)
         sent["bytes back"] += 0 if found is None else len(pickle.dumps(found, protocol=5))
         return found
 
-    before = sum(client.run(time.process_time).values()) if client else 0.0
-    if options.pop("counting", False):
-        workers.Workers.submit, workers.Workers.result = counted, received  # type: ignore[method-assign]
+    workers.Workers.submit, workers.Workers.result = counted, received  # type: ignore[method-assign]
     try:
-        wall, here = time.perf_counter(), time.thread_time()
-        result = mipfs.solve(asked, "branch", iteration_limit=nodes, batch=64, **options)
-        wall, here = time.perf_counter() - wall, time.thread_time() - here
+        sent["nodes"] = solved(asked, nodes, client=client).result.counters["nodes"]
     finally:
         workers.Workers.submit, workers.Workers.result = send, look  # type: ignore[method-assign]
-    there = sum(client.run(time.process_time).values()) - before if client else 0.0
-    return Measured(result, wall, here, there, sent)
+    return sent
+
+
+def told(sent: Counter[str], one: Measured) -> str:
+    """What travels, and what a node and a unit cost whom."""
+    units, nodes = sent["units"], sent["nodes"]
+    out, back = sent["bytes out"] / units, sent["bytes back"] / units
+    return (
+        f"once {sent['bytes once'] / 1e6:.2f} MB; {units} units: {out / 1e3:.1f} kB out, {back / 1e3:.1f} kB back, "
+        f"{sent['open nodes'] / units:.1f} open nodes, {nodes / units:.1f} nodes solved\n"
+        f"a node: {1e3 * one.there / nodes:.3f} ms of a worker, "
+        f"{1e6 * one.coordinator / nodes:.1f} us of the coordinator, {1e3 * one.coordinator / units:.2f} ms a unit"
+    )
 
 
 def main() -> None:
@@ -93,14 +116,12 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="300 x 60 instead of 1,000 x 100")
     given = parser.parse_args()
     asked = problem(given.small)
-    print(f"{asked!r}, {given.nodes} nodes, batches of 64, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    print(f"{asked!r}, {given.nodes} nodes, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     mipfs.solve(asked, "branch", iteration_limit=100, threads=1)
-    alone = time.process_time()
     first = solved(asked, given.nodes, threads=1)
-    alone = time.process_time() - alone
-    reached = first.result.counters["nodes"]
-    print(f"{'':>10}  {'nodes':>7}  {'nodes/s':>8}  {'CPU s here':>10}  {'CPU s there':>11}  {'bound':>10}")
-    print(_line("1 thread", first.result, first.wall, first.here, alone - first.here))
+    print(f"{'CPU s of':>28}  {'coordinator':>11}  {'others':>6}  {'workers':>7}")
+    print(f"{'':>10}  {'nodes':>7}  {'nodes/s':>8}  {'':>11}  {'':>6}  {'':>7}  {'bound':>10}")
+    print(first.line("1 thread"))
     runs: dict[int, Measured] = {}
     for count in given.workers:
         with (
@@ -108,50 +129,16 @@ def main() -> None:
             Client(cluster) as own,
         ):
             solved(asked, BEGINNING, client=own)
-            begun = solved(asked, BEGINNING, client=own)
             found = runs[count] = solved(asked, given.nodes, client=own)
             same = found.result.bound == first.result.bound and found.result.objective == first.result.objective
             assert same, "the tree is another one"
-            assert found.result.counters["nodes"] == reached
-            print(_line(f"{count} worker{'s' * (count > 1)}", found.result, found.wall, found.here, found.there))
-            sent = solved(asked, given.nodes, client=own, counting=True).sent
+            assert found.result.counters["nodes"] == first.result.counters["nodes"]
+            print(found.line(f"{count} worker{'s' * (count > 1)}"))
+            sent = travels(asked, given.nodes, own)
     if len(runs) > 1:
         low, high = min(runs), max(runs)
         print(f"\nwall time with {low} over {high} workers: {runs[low].wall / runs[high].wall:.2f}")
-    paper(found, begun, sent)
-
-
-def _line(name: str, result: Result, wall: float, here: float, there: float) -> str:
-    nodes = result.counters["nodes"]
-    return f"{name:>10}  {nodes:>7}  {nodes / wall:>8.1f}  {here:>10.2f}  {there:>11.2f}  {result.bound:>10.4f}"
-
-
-def paper(one: Measured, begun: Measured, sent: Counter[str]) -> None:
-    """What the constants make of more workers, the first nodes left out: whoever is slowest decides."""
-    tasks, pieces, nodes = sent["tasks"], sent["nodes out"], one.result.counters["nodes"]
-    more = nodes - begun.result.counters["nodes"]
-    explore, serial = (one.there - begun.there) / more, (one.here - begun.here) / more
-    out, back = sent["bytes out"] / pieces, sent["bytes back"] / pieces
-    print(
-        f"\nonce {sent['bytes once'] / 1e6:.2f} MB; a subtree: {out / 1e3:.1f} kB out, {back / 1e3:.1f} kB back, ",
-        end="",
-    )
-    print(f"{nodes / pieces:.2f} nodes; a task: {pieces / tasks:.1f} subtrees")
-    print(f"a node: {1e3 * explore:.3f} ms of a worker, {1e3 * serial:.3f} ms of this process")
-    wire, nodes_each = (out + back) * pieces / nodes / WIRE, nodes / pieces
-    print(f"\n{'workers':>8}  {'speed-up':>8}  limited by")
-    base = 0.0
-    for count in (1, 2, 4, 8, 16, 32, WIDE):
-        # subtrees in bundles of a batch that is as large as needed: 16 for every worker, 8 to a task
-        cost = {
-            "workers": explore / count + LATENCY / (8 * nodes_each * count),
-            "this process": serial,
-            "the network": wire,
-            "the scheduler": TASK / (8 * nodes_each),
-        }
-        slowest = max(cost, key=lambda name: cost[name])
-        base = base or cost[slowest]
-        print(f"{count:>8}  {base / cost[slowest]:>8.1f}  {slowest}")
+    print(f"\n{told(sent, found)}")
 
 
 if __name__ == "__main__":
