@@ -179,7 +179,7 @@ def _mapped(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
 
 
 def _mapped_or_null(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
-    """The same, where null stands for nothing."""
+    """Refuse what is neither a mapping nor null, which stands for nothing."""
     for one in stated:
         _mapped([one], *(name for name in names if one.get(name) is not None))
 

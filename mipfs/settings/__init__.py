@@ -102,13 +102,13 @@ class TreeSettings(Declared):
     """Nodes handed out at a time at least; their number does not depend on the threads, so that the tree does not."""
     share: Count = 4
     """Of the open nodes those of least bound are handed out, one in this number."""
-    numbers: Count = 200_000_000
-    """What samples times features times nodes of a batch may come to, all those explored below included: about two
+    numbers: Count = 400_000_000
+    """What samples times features times nodes of a batch may come to, all those explored below included: about four
     seconds of one core."""
     least_most: Count = 64
     """Nodes that may be handed out at a time whatever their size."""
     least_units: Count = 32
-    """A batch is cut into as many units of work at least, if it has so many nodes: each is for one core."""
+    """Units of work that a batch is cut into at least, where it has as many nodes: each is for one core."""
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
     far: Excess = 0.03
