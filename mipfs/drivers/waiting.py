@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.boolean_node import Warm
+from mipfs.kernels.structures import given
 from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes, pack_node, unpack_node
 from mipfs.plumbing.arrays import Arrays, Integers
 from mipfs.plumbing.tape import Tape
@@ -42,7 +43,7 @@ def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, d
     head = nodes.heads[0]
     head["bound"], head["intercept"], head["rho"] = bound, warm.b, warm.rho
     head["place"], head["dual"], head["prices"] = place, dual, -1
-    end = pack_node(states, weights, nodes.words, head)
+    end = pack_node(np.array(states), weights, nodes.words, head)
     return nodes._replace(words=nodes.words[:end])
 
 
@@ -56,7 +57,7 @@ def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8
     """
     states, weights = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.float32)
     head = nodes.heads[at]
-    if not unpack_node(head, nodes.words, states, weights):
+    if not unpack_node(head, given(nodes.words), states, weights):
         raise ValueError("a node of other atoms")
     return states, Warm(weights, float(head["intercept"]), float(head["rho"]))
 

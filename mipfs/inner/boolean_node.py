@@ -342,8 +342,7 @@ class Relaxation:
     def _lay_out(self, nodes: OpenNodes, duals: FirstDuals, prices: Array, handed: Handed) -> None:
         """Put nodes in the first places of their pieces."""
         _, _, grid, _, _, pieces, work = handed
-        if not units.lay_out(nodes, duals, grid.weighted, grid.c, pieces, work.first):
-            raise ValueError("the open nodes are those of other atoms, or of other samples")
+        units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
 
     def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
@@ -382,8 +381,16 @@ class Relaxation:
         handed = self._handed(0, NO_ROWS, self._room(0, NO_ROWS))
         steps = self._steps(handed)
         explore = Step.of(subtree.explore, steps, *handed)
+        of_units = units.steps(handed[5], self.problem.c_i, handed[6].first)
         prices = [steps.price] * has_rows
-        return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices, *self.loss.kernels.steps]
+        return [explore], [
+            steps.relax,
+            steps.minimise_model,
+            steps.branch,
+            *prices,
+            *self.loss.kernels.steps,
+            *of_units,
+        ]
 
     def _room(self, count: int, sides: RowSides) -> Piece:
         """Room for some explorations."""

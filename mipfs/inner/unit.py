@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.kernels.structures import Piece
 from mipfs.kernels.subtree import DEAR, STUCK
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes, lay_out
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes, laid_out
 from mipfs.plumbing.arrays import Array, Integers
 
 
@@ -53,8 +53,7 @@ class Unit:
         """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
         pieces = Piece.of(len(self), 1, count, 0, 1, 0)
         first = np.empty((len(self), c.size))
-        if not lay_out(self.nodes, self.duals, bool(np.any(c != c[0])), c, pieces, first):
-            raise ValueError("the open nodes are those of other atoms, or of other samples")
+        laid_out(self.nodes, self.duals, c, pieces, first)
         heads = self.nodes.heads
         warms = [
             Warm(pieces.weights[t, 0], float(heads["intercept"][t]), float(heads["rho"][t])) for t in range(len(self))

@@ -18,7 +18,8 @@ from mipfs.compiled import compiled
 from mipfs.kernels.earned import unpack
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece
+from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece, given
+from mipfs.pointers import Step
 
 BITS = 32
 """Of a word."""
@@ -103,6 +104,35 @@ class Found(NamedTuple):
     sums: npt.NDArray[np.float64]
     offered: npt.NDArray[np.int64]
     is_first: npt.NDArray[np.bool_]
+
+
+def laid_out(
+    nodes: OpenNodes, duals: FirstDuals, c: npt.NDArray[np.float64], pieces: Piece, first: npt.NDArray[np.float64]
+) -> None:
+    """Put open nodes in the first places of their pieces, and their dual vectors in `first` (B, n).
+
+    Raises
+    ------
+    ValueError
+        They are nodes over other atoms, or of other samples.
+    """
+    if not lay_out(*handed(nodes, duals, c), pieces, first):
+        raise ValueError("the open nodes are those of other atoms, or of other samples")
+
+
+def handed(
+    nodes: OpenNodes, duals: FirstDuals, c: npt.NDArray[np.float64]
+) -> tuple[OpenNodes, FirstDuals, bool, npt.NDArray[np.float64]]:
+    """What `lay_out` takes of nodes, of one type wherever they come from."""
+    return OpenNodes(*map(given, nodes)), FirstDuals(*map(given, duals)), bool(np.any(c != c[0])), given(c)
+
+
+def steps(pieces: Piece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
+    """The kernels of units, not compiled yet."""
+    none = np.empty(0, dtype=np.int64)
+    duals = FirstDuals(np.empty(0, dtype=np.uint8), none, none, none, none)
+    laid = Step.of(lay_out, *handed(OpenNodes.empty(), duals, c), pieces, first)
+    return [laid, Step.of(sizes, pieces), Step.of(gather, pieces, _room_for(pieces, 0, 0))]
 
 
 @compiled(nogil=True)
@@ -232,17 +262,21 @@ def gather(pieces, found):  # type: ignore[no-untyped-def]
 
 def gathered(pieces: Piece) -> Found:
     """What some explorations leave."""
+    found = _room_for(pieces, *sizes(pieces))
+    gather(pieces, found)
+    return found
+
+
+def _room_for(pieces: Piece, count: int, size: int) -> Found:
+    """Room for what explorations leave, `count` nodes of `size` words among it."""
     total = pieces.totals[:, 0]
-    count, size = sizes(pieces)
     k, rows = pieces.states.shape[2], pieces.prices.shape[2]
     fresh = int(total["duals"].sum()) - total.size
     offered = int(total["offers"].sum()) - total.size + int(np.count_nonzero(pieces.sums[:, 0] >= 0.0))
-    found = Found(
+    return Found(
         np.empty(total.size, TOTALS), np.empty(int(total["places"].sum()), PLACE), np.empty(fresh, DUAL),
         np.empty(int(total["bytes"].sum()), np.uint8), np.empty((fresh, rows)),
         OpenNodes(np.empty(count, OPEN_NODE), np.empty(size, np.int32)), np.empty(total.size, np.int64),
         np.empty((offered, k), np.float32), np.empty(offered), np.empty(total.size, np.int64),
         np.empty(total.size, np.bool_),
     )  # fmt: skip
-    gather(pieces, found)
-    return found
