@@ -124,7 +124,9 @@ def handed(
     nodes: OpenNodes, duals: FirstDuals, c: npt.NDArray[np.float64]
 ) -> tuple[OpenNodes, FirstDuals, bool, npt.NDArray[np.float64]]:
     """What `lay_out` takes of nodes, of one type wherever they come from."""
-    return OpenNodes(*map(given, nodes)), FirstDuals(*map(given, duals)), bool(np.any(c != c[0])), given(c)
+    read_only = OpenNodes(given(nodes.heads), given(nodes.words))
+    numbers = (given(one) for one in (duals.ends, duals.exponent, duals.level, duals.width))
+    return read_only, FirstDuals(given(duals.packed), *numbers), bool(np.any(c != c[0])), given(c)
 
 
 def steps(pieces: Piece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
