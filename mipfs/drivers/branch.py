@@ -37,7 +37,6 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
-from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
@@ -197,21 +196,107 @@ def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     run.record()
 
 
-def _saved(tree: Tree, earlier: Earlier | None, beside: Search, anchors: Anchors, taken: Sequence[Unit] = ()) -> Arrays:
-    """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
-    supports = tree.supports
-    kept = {**supports.arrays(), **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()}}
-    kept |= {f"cuts_{name}": array for name, array in proofs.saved_cuts(supports.pool).items()}
-    return {**tree_state.saved(tree, earlier, taken), **kept, **beside.arrays(), **anchors.arrays()}
+@dataclass(eq=False)
+class BranchAndBound:
+    """One search: a tree, what proves more as yet, incumbents beside it, and nodes that are closed by enumeration.
+
+    Attributes
+    ----------
+    run, supports, tree : Run, Supports, Tree
+    earlier : Earlier, optional, the tree that this one began anew after
+    """
+
+    run: Run
+    supports: Supports
+    tree: Tree
+    earlier: Earlier | None
+
+    def __post_init__(self) -> None:
+        self.beside = Search(self.tree)
+        self.anchors = Anchors(self.tree)
+
+    def begin(self, is_new: bool) -> None:
+        """Open the root, or go on where a state stood."""
+        run, anchors = self.run, self.anchors
+        run.is_exact = is_new
+        if not is_new:
+            assert run.resume is not None
+            self._take_up(own(run.resume.arrays))
+            return
+        self.beside.before_root(not anchors.has_one_place)
+        if anchors.has_one_place:
+            anchors.open_root()
+        else:
+            self.tree.open_root()
+        _report(run, self.tree, self.tree.bound, anchors)
+
+    def step(self, exploration: Exploration, out: Sequence[Part]) -> Sequence[Part]:
+        """Hand out the nodes of least bound, take over those of the batch before, `out`; returns what is out then."""
+        run, tree, beside = self.run, self.tree, self.beside
+        batch = _batch(run, tree)
+        units = tree.units(self.anchors.enumerated(tree.pop(batch)), tree.cutoff)
+        searching = exploration.beside(beside.begin(batch / tree.settings.batch))
+        handed = exploration.begin(units)
+        _merge(tree, exploration, out, searching)
+        run.is_exact = beside.comes_to_rest
+        if handed and (run.is_exact or tree.n_open < batch):
+            _merge(tree, exploration, handed)
+            handed = []
+        if not handed:
+            beside.round()
+        run.closed = not tree.n_open and not handed
+        self.supports.reduce()
+        if run.is_exact:
+            beside.rest()
+        if tree.is_littered:
+            tree.forget([part.unit for part in handed])
+        least = [float(part.unit.nodes.heads["bound"].min()) for part in handed]
+        _report(run, tree, min([tree.bound, *least]), self.anchors)
+        return handed
+
+    def finish(self) -> None:
+        """Leave in the run what was proven, and found."""
+        run, earlier = self.run, self.earlier
+        is_less = earlier is not None and earlier.outlives(min(self.tree.bound, run.objective), run)
+        run.outcome.proof = earlier.proof if earlier is not None and is_less else self.tree.finish()
+        run.outcome.pool = self.supports.pool
+        run.outcome.found = self.supports.near_optimal()
+
+    def saved(self, out: Sequence[Part] = ()) -> Arrays:
+        """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
+        supports = self.supports
+        kept = {**supports.arrays(), **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()}}
+        kept |= {f"cuts_{name}": array for name, array in proofs.saved_cuts(supports.pool).items()}
+        taken = [part.unit for part in out]
+        return {
+            **tree_state.saved(self.tree, self.earlier, taken), **kept, **self.beside.arrays(), **self.anchors.arrays()
+        }  # fmt: skip
+
+    @restoring
+    def _take_up(self, kept: Arrays) -> None:
+        """Give the supports and the search what `saved` kept; the tree has its own."""
+        self.supports.subproblem.take_up(apart(kept, "sub_")[0])
+        proofs.restored_cuts(self.supports.pool, apart(kept, "cuts_")[0])
+        self.beside.take_up(kept)
+        self.anchors.take_up(kept)
 
 
-@restoring
-def _taken_up(kept: Arrays, supports: Supports, beside: Search, anchors: Anchors) -> None:
-    """Give the supports and the search of a run what `_saved` kept; the tree has its own."""
-    supports.subproblem.take_up(apart(kept, "sub_")[0])
-    proofs.restored_cuts(supports.pool, apart(kept, "cuts_")[0])
-    beside.take_up(kept)
-    anchors.take_up(kept)
+def _planted(run: Run, supports: Supports) -> BranchAndBound:
+    """The search with its root, or where a state stood."""
+    make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
+    tree, earlier = (None, None) if run.resume is None else _gone_on(run, supports, make)
+    found = BranchAndBound(run, supports, make() if tree is None else tree, earlier)
+    found.begin(is_new=tree is None)
+    return found
+
+
+def _by_one_master(run: Run) -> Steps:
+    """Solve a problem whose tree is one master problem."""
+    if run.options.nodes == "conic":
+        raise UsageError("nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out")
+    if run.options.branching is not None:
+        raise UsageError(f"branching {ONE_MASTER}")
+    return gbd.search(run)
 
 
 @restoring
@@ -273,71 +358,24 @@ def run(run: Run) -> Steps:
 
 def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
-    problem = run.problem
-    options = run.options
-    assert problem.rows is not None
-    if problem.is_one_master:
-        if options.nodes == "conic":
-            raise UsageError(
-                "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
-            )
-        if options.branching is not None:
-            raise UsageError(f"branching {ONE_MASTER}")
-        yield from gbd.search(run)
+    if run.problem.is_one_master:
+        yield from _by_one_master(run)
         return
     begun = gbd.begin(run)
     if begun is None:
         return
     supports = begun[0]
-    if options.pool is not None:
-        supports.pool = taken_over(options.pool, problem)
-    make = partial(_tree, run, supports, max(1e-10, 0.02 * options.gap))
-    tree, earlier = (None, None) if run.resume is None else _gone_on(run, supports, make)
-    is_new = tree is None
-    tree = make() if tree is None else tree
-    beside = Search(tree)
-    anchors = Anchors(tree)
-    saved = partial(_saved, tree, earlier, beside, anchors)
-    if is_new:
-        beside.before_root(not anchors.has_one_place)
-        if anchors.has_one_place:
-            anchors.open_root()
-        else:
-            tree.open_root()
-        _report(run, tree, tree.bound, anchors)
-    else:
-        assert run.resume is not None
-        _taken_up(own(run.resume.arrays), supports, beside, anchors)
-    run.is_exact = is_new
-    yield saved
-    with Exploration(tree) as exploration:
+    if run.options.pool is not None:
+        supports.pool = taken_over(run.options.pool, run.problem)
+    one = _planted(run, supports)
+    yield one.saved
+    with Exploration(one.tree) as exploration:
         out: Sequence[Part] = ()
         while run.stop() is None:
-            batch = _batch(run, tree)
-            units = tree.units(anchors.enumerated(tree.pop(batch)), tree.cutoff)
-            searching = exploration.beside(beside.begin(batch / tree.settings.batch))
-            handed = exploration.begin(units)
-            _merge(tree, exploration, out, searching)  # the batch before, while this one is explored
-            out, run.is_exact = handed, beside.comes_to_rest
-            if out and (run.is_exact or tree.n_open < batch):
-                _merge(tree, exploration, out)
-                out = ()
-            if not out:
-                beside.round()
-            run.closed = not tree.n_open and not out
-            supports.reduce()
-            if run.is_exact:
-                beside.rest()
-            if tree.is_littered:
-                tree.forget([part.unit for part in out])
-            taken = [part.unit for part in out]
-            _report(run, tree, min([tree.bound, *(float(unit.nodes.heads["bound"].min()) for unit in taken)]), anchors)
-            yield partial(saved, taken)
-        _merge(tree, exploration, out)  # as a whole, unless the run must stop: whatever the moment, one answer
-        beside.round()
-    run.raise_bound(min(tree.bound, run.objective))
-    yield saved
-    is_less = earlier is not None and earlier.outlives(min(tree.bound, run.objective), run)
-    run.outcome.proof = earlier.proof if earlier is not None and is_less else tree.finish()
-    run.outcome.pool = supports.pool
-    run.outcome.found = supports.near_optimal()
+            out = one.step(exploration, out)
+            yield partial(one.saved, out)
+        _merge(one.tree, exploration, out)  # as a whole, unless the run must stop: whatever the moment, one answer
+        one.beside.round()
+    run.raise_bound(min(one.tree.bound, run.objective))
+    yield one.saved
+    one.finish()
