@@ -29,6 +29,8 @@ GROWTH = 1.5
 """Room for records grows by this factor."""
 MOVED = 4096
 """Nodes that are moved together."""
+MOST_ORDERED = 1 << 62
+"""More nodes than ever come, and places that they come at."""
 LITTER, LEAST_LITTER = 2, 1 << 26
 """The words are written anew once they are this multiple of what waits, and more bytes."""
 
@@ -200,12 +202,15 @@ def of_arrays(arrays: Arrays, size: int) -> OpenNodes:
     count = columns["bound"].shape
     if len(count) != 1 or any(one.shape != count for one in columns.values()) or arrays["node_words"].ndim != 1:
         raise ValueError("nodes of another size")
+    are_kept = all(column.dtype == OPEN_NODE[name] for name, column in columns.items())
+    if not are_kept or arrays["node_words"].dtype != np.int32:
+        raise ValueError("nodes of another kind")
     heads = np.empty(count, OPEN_NODE)
     for name, column in columns.items():
         heads[name] = column
+    if np.isnan(heads["bound"]).any() or np.any((heads["order"] < 0) | (heads["order"] >= MOST_ORDERED)):
+        raise ValueError("nodes without an order")
     nodes = OpenNodes(heads, arrays["node_words"])
-    if nodes.words.dtype != np.int32:
-        raise ValueError("nodes of another kind")
     for at in range(heads.size):
         unpacked(nodes, at, size)
     return nodes

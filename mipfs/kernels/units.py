@@ -166,7 +166,9 @@ def unpack_node(head, words, states, weights):  # type: ignore[no-untyped-def]
     """States and weights (k,) of an open node; whether its words are those of a node over k atoms."""
     k = states.size
     at = head.start + (k + BITS - 1) // BITS
-    if head.start < 0 or head.inside < 0 or head.weights < 0 or at + head.inside + 2 * head.weights > words.size:
+    if not 0 <= head.start <= words.size or head.inside < 0 or head.weights < 0:
+        return False
+    if at + head.inside + 2 * head.weights > words.size:
         return False
     for j in range(k):
         states[j] = OUTSIDE if (words[head.start + j // BITS] >> (j % BITS)) & 1 else FREE

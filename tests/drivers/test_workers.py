@@ -10,7 +10,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ from mipfs.data.instance import Instance
 from mipfs.drivers import workers
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
-from mipfs.inner.node_solver import NodeSolver, Order, slim, whole
-from mipfs.kernels.structures import Piece
+from mipfs.inner.node_solver import NodeSolver
+from mipfs.inner.unit import Explored, Unit
+from mipfs.kernels.units import Found
 from mipfs.plumbing import cluster as clusters
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result, Status, StopReason
+from mipfs.settings import BranchSettings, TreeSettings
 from tests.dask_cases import compare, start
 from tests.oracles import brute_force
 
@@ -257,36 +259,41 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
         clusters.client_of("nonsense://here")
 
 
+def bytes_of(parts: Sequence[Explored]) -> list[bytes]:
+    """What came of units, one after the other, array by array; words are counted from the first of all."""
+    found = [one.found for one in parts if one.found is not None]
+    arrays = [np.concatenate([getattr(one, name) for one in found]) for name in Found._fields if name != "back"]
+    sizes = [one.back.words.size for one in found]
+    heads = np.concatenate([one.back.heads for one in found])
+    heads["start"] += np.repeat(np.cumsum(sizes) - sizes, [one.back.heads.size for one in found])
+    return [array.tobytes() for array in (*arrays, heads, *(one.back.words for one in found))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["hinge", "weighted", "rows"])
-def test_a_solver_that_travelled_finds_the_same_bits(kind: str) -> None:
-    """Without a cluster: pickled, explored, made slim and whole again."""
-    problem = hard(kind, p=30)
-    seen, together = list[Any](), list[int]()
-    explore = Tree.explore
+@pytest.mark.parametrize("kind", ["hinge", "weighted", "rows", "groups"])
+def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a cluster: solver and units are pickled; nodes are explored one by one there, together here."""
+    seen, merge = list[int](), Tree.merge
 
-    def compared(self: Tree, nodes: Any, duals: Any, asks: Any) -> Any:
-        all_found = explore(self, nodes, duals, asks)
-        together.append(len(nodes))
-        solver: NodeSolver = pickle.loads(pickle.dumps(self.solver()))
-        for node, found, ask in zip(nodes, all_found, asks, strict=True):  # there one by one, here together
-            order = Order(node.states, node.warm, 0, ask)
-            packed = self.proof.duals.packed(np.array([node.dual]))  # type: ignore[union-attr]
-            (other,) = solver.explore([pickle.loads(pickle.dumps(order))], packed, 60.0)
-            back = whole(pickle.loads(pickle.dumps(slim(other))))
-            if isinstance(back, Piece):
-                for name, mine, theirs in zip(Piece._fields, found, back, strict=True):
-                    used = theirs.any(axis=1) if name == "offers" else np.full(len(theirs), True)
-                    seen.append(mine[: len(theirs)][used].tobytes() == theirs[used].tobytes() or name)
-            else:
-                seen.append((back.bound, back.whole.tolist()) == (found.bound, found.whole.tolist()))
-        return all_found
+    def compared(tree: Tree, units: Sequence[Unit], all_found: Sequence[Explored | None]) -> None:
+        solver: NodeSolver = pickle.loads(pickle.dumps(tree.solver()))
+        for unit, found in zip(units, all_found, strict=True):
+            assert found is not None
+            away: Unit = pickle.loads(pickle.dumps(unit))
+            each = [solver.explore(away.part(np.array([at])), 60.0) for at in range(len(unit))]
+            back: list[Explored] = [Explored(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
+            assert np.concatenate([one.explored for one in back]).tolist() == found.explored.tolist()
+            if found.found is not None:
+                words = b"".join(bytes_of(back)[len(Found._fields) :])
+                assert [*bytes_of(back)[: len(Found._fields)], words] == bytes_of([found])
+            outcomes = [outcome for one in back for outcome in one.outcomes]
+            for mine, other in zip(found.outcomes, outcomes, strict=True):
+                assert (other.bound, other.whole.tolist()) == (mine.bound, mine.whole.tolist())
+            seen.append(len(unit))
+        merge(tree, units, all_found)
 
-    Tree.explore = compared  # type: ignore[method-assign]
-    try:
-        mipfs.solve(problem, "branch", threads=1, iteration_limit=400)
-    finally:
-        Tree.explore = explore  # type: ignore[method-assign]
+    monkeypatch.setattr(Tree, "merge", compared)
+    settings = BranchSettings(tree=TreeSettings(least_units=2))
+    mipfs.solve(hard(kind, p=30), "branch", threads=1, iteration_limit=400, batch=20, settings=settings)
     assert seen
-    assert {one for one in seen if one is not True} == set()
-    assert max(together) > 1
+    assert max(seen) > 1 or kind == "groups"
