@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import Warm
-from mipfs.kernels.structures import given
-from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes, pack_node, unpack_node
+from mipfs.inner.boolean_node import INSIDE, OUTSIDE, Warm
+from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes
 from mipfs.plumbing.arrays import Arrays, Integers
 from mipfs.plumbing.tape import Tape
 
@@ -36,31 +35,38 @@ LITTER, LEAST_LITTER = 2, 1 << 26
 
 
 def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, dual: int) -> OpenNodes:
-    """One open node; its other numbers are 0, its multipliers none."""
-    weights = warm.w
-    n_inside, n_weights = int(states.size), int(np.count_nonzero(weights))
-    nodes = OpenNodes(
-        np.zeros(1, OPEN_NODE), np.zeros(-(-states.size // BITS) + n_inside + 2 * n_weights, dtype=np.int32)
-    )
-    head = nodes.heads[0]
-    head["bound"], head["intercept"], head["rho"] = bound, warm.b, warm.rho
-    head["place"], head["dual"], head["prices"] = place, dual, -1
-    end = pack_node(np.array(states), weights, nodes.words, head)
-    return nodes._replace(words=nodes.words[:end])
+    """One open node, as `mipfs.kernels.units.pack_node` writes it; its other numbers are 0, its multipliers none."""
+    bits = np.packbits(states == OUTSIDE, bitorder="little")
+    out = np.append(bits, np.zeros(-bits.size % WORD, dtype=np.uint8)).view(np.int32)
+    inside = np.flatnonzero(states == INSIDE).astype(np.int32)
+    ids, values = warm.held
+    heads = np.zeros(1, OPEN_NODE)
+    stated = {"bound": bound, "intercept": warm.b, "rho": warm.rho, "place": place, "dual": dual, "prices": -1}
+    for name, number in {**stated, "inside": inside.size, "weights": ids.size}.items():
+        heads[name] = number
+    return OpenNodes(heads, np.concatenate([out, inside, ids, values.view(np.int32)]))
 
 
 def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], Warm]:
-    """States and warm start of one of some open nodes over `count` atoms.
+    """States and warm start of one of some open nodes over `count` atoms, as `mipfs.kernels.units.unpack_node` reads it.
 
     Raises
     ------
     ValueError
         It is one of other atoms.
     """
-    states, weights = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.float32)
     head = nodes.heads[at]
-    if not unpack_node(head, given(nodes.words), states, weights):
+    start, n_inside, n_weights = (int(head[name]) for name in ("start", "inside", "weights"))
+    ends = np.cumsum([start, -(-count // BITS), n_inside, n_weights, n_weights])
+    if min(start, n_inside, n_weights) < 0 or ends[-1] > nodes.words.size:
         raise ValueError("a node of other atoms")
+    out, inside, ids, values = (nodes.words[begin:end] for begin, end in itertools.pairwise(ends.tolist()))
+    if any(part.size and not 0 <= part.min() <= part.max() < count for part in (inside, ids)):
+        raise ValueError("a node of other atoms")
+    states = OUTSIDE * np.unpackbits(out.view(np.uint8), count=count, bitorder="little").astype(np.int8)
+    states[inside] = INSIDE
+    weights = np.zeros(count, dtype=np.float32)
+    weights[ids] = values.view(np.float32)
     return states, Warm(weights, float(head["intercept"]), float(head["rho"]))
 
 

@@ -134,7 +134,7 @@ def steps(pieces: Piece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float
     none = np.empty(0, dtype=np.int64)
     duals = FirstDuals(np.empty(0, dtype=np.uint8), none, none, none, none)
     laid = Step.of(lay_out, *handed(OpenNodes.empty(), duals, c), pieces, first)
-    return [laid, Step.of(sizes, pieces), Step.of(gather, pieces, _room_for(pieces, 0, 0))]
+    return [laid, Step.of(gather, pieces, _room_for(pieces, 0, 0))]
 
 
 @compiled(nogil=True)
@@ -213,19 +213,13 @@ def pack_node(states, weights, words, head):  # type: ignore[no-untyped-def]
     return end + head.weights
 
 
-@compiled(nogil=True)
-def sizes(pieces):  # type: ignore[no-untyped-def]
+def sizes(pieces: Piece) -> tuple[int, int]:
     """How many nodes of all pieces go back, and how many words those take."""
-    count, size = 0, 0
-    k = pieces.states.shape[2]
-    for of in range(pieces.totals.shape[0]):
-        for t in range(pieces.totals[of, 0].nodes):
-            if pieces.nodes[of, t].place >= 0:
-                count += 1
-                size += (k + BITS - 1) // BITS
-                for j in range(k):
-                    size += (pieces.states[of, t, j] == INSIDE) + 2 * (pieces.weights[of, t, j] != 0.0)
-    return count, size
+    there = pieces.nodes["place"] >= 0
+    there &= np.arange(there.shape[1]) < pieces.totals["nodes"]
+    count, k = int(np.count_nonzero(there)), pieces.states.shape[2]
+    inside, weights = np.count_nonzero(pieces.states[there] == INSIDE), np.count_nonzero(pieces.weights[there])
+    return count, count * -(-k // BITS) + int(inside) + 2 * int(weights)
 
 
 @compiled(nogil=True)
