@@ -48,7 +48,7 @@ def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, d
 
 
 def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], Warm]:
-    """States and warm start of one of some open nodes over `count` atoms, as `mipfs.kernels.units.unpack_node` reads it.
+    """States and warm start of one of some open nodes over `count` atoms, as `unpack_node` of the kernels reads it.
 
     Raises
     ------
