@@ -184,7 +184,7 @@ def test_a_limit_of_nodes_is_overshot_by_one_batch_at_most(
     kind: str, limit: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A batch may find no more nodes than the limit leaves, unless it is a smallest one; no matter who explores."""
-    size = {"n": 100, "p": 60, "M": 10} if kind != "groups, rows" else {}
+    size = {"hinge": {"p": 60, "M": 10}, "rows": {"n": 40, "p": 60, "M": 8, "C": 1.0}}.get(kind, {})
     problem = made(1, noise=3.0, **KINDS[kind][0] | size)
     begun, before = list[tuple[int, int, int]](), Tree.units
 

@@ -22,6 +22,8 @@ from mipfs.proof.evidence import empty_proof
 from mipfs.proof.saved import check_open
 
 K = 37
+SHARES = {"push": 0.35, "pop": 0.3, "give back": 0.15, "first": 0.1, "clear": 0.02, "keep": 0.08}
+"""How often open nodes are pushed, taken, and so on."""
 Told = tuple[Any, ...]
 
 
@@ -80,7 +82,7 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
     r, place, tidied = np.random.default_rng(seed), 0, 0
     open_nodes, oracle = Waiting(tmp_path if in_file else None), Oracle()
     for _ in range(150):
-        what = r.choice(["push", "push", "pop", "pop", "give back", "first", "clear", "keep"], p=P)
+        what = r.choice(list(SHARES), p=list(SHARES.values()))
         if what == "push":
             some = [drawn(r, place + k) for k in range(int(r.integers(0, 9)))]
             place += len(some)
@@ -113,9 +115,6 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
         assert sorted(open_nodes.heads["place"].tolist()) == sorted(told[1] for *_, told in oracle.heap)
     assert said(open_nodes.pop(10**6, K)) == [told for *_, told in oracle.pop(10**6)]
     assert tidied, "no words were ever written anew"
-
-
-P = [0.2, 0.15, 0.15, 0.15, 0.15, 0.1, 0.02, 0.08]
 
 
 @pytest.mark.parametrize("in_file", [False, True])

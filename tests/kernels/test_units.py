@@ -14,7 +14,7 @@ from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece, given
 from mipfs.kernels.subtree import OPEN
-from mipfs.kernels.units import OPEN_NODE, FirstDuals, OpenNodes, gathered, lay_out, pack_node, unpack_node
+from mipfs.kernels.units import OPEN_NODE, FirstDuals, OpenNodes, gather, gathered, lay_out, pack_node, unpack_node
 from mipfs.proof.duals import DualStore
 
 States = npt.NDArray[np.int8]
@@ -223,6 +223,9 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
     assert found.back.heads.tolist() == back
     assert found.back.words.tolist() == words
     assert units.sizes(pieces) == (len(back), len(words))
+    again = found._replace(counts=7 * found.counts)
+    gather(pieces, again)
+    assert again.counts.tolist() == counts, "what was there before does not matter"
     kinds = found.totals.dtype, found.places.dtype, found.duals.dtype, found.back.heads.dtype
     assert kinds == (TOTALS, PLACE, DUAL, OPEN_NODE)
 
