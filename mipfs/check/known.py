@@ -78,7 +78,7 @@ def calls(stated: Any, label: Any) -> bool:
 
     Cells of a file have no kinds, so that a classifier of labels that were 1.0, "1" or 1 in memory is one of its file.
     """
-    one, other = str(stated), str(label)
+    one, other = (str(float(name) if isinstance(name, np.floating) else name) for name in (stated, label))
     if one.startswith(REST) and other.startswith(REST):
         one, other = one.removeprefix(REST), other.removeprefix(REST)
     value = _value_of(one)

@@ -57,10 +57,10 @@ def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8
     """
     head = nodes.heads[at]
     start, n_inside, n_weights = (int(head[name]) for name in ("start", "inside", "weights"))
-    ends = np.cumsum([start, -(-count // BITS), n_inside, n_weights, n_weights])
+    ends = [*itertools.accumulate([start, -(-count // BITS), n_inside, n_weights, n_weights])]
     if min(start, n_inside, n_weights) < 0 or ends[-1] > nodes.words.size:
         raise ValueError("a node of other atoms")
-    out, inside, ids, values = (nodes.words[begin:end] for begin, end in itertools.pairwise(ends.tolist()))
+    out, inside, ids, values = (nodes.words[begin:end] for begin, end in itertools.pairwise(ends))
     if any(part.size and not 0 <= part.min() <= part.max() < count for part in (inside, ids)):
         raise ValueError("a node of other atoms")
     states = OUTSIDE * np.unpackbits(out.view(np.uint8), count=count, bitorder="little").astype(np.int8)

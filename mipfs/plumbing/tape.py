@@ -6,6 +6,7 @@ import mmap
 import os
 import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -45,6 +46,7 @@ class Tape:
         if folder is not None:
             try:
                 self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
             except OSError as error:
                 _warn(error)
 
