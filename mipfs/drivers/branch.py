@@ -222,6 +222,7 @@ class BranchAndBound:
         if not is_new:
             assert run.resume is not None
             self._take_up(own(run.resume.arrays))
+            run.closed = not self.tree.n_open
             return
         self.beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
