@@ -306,7 +306,7 @@ def search(run: Run) -> Steps:
     else:
         assert run.resume is not None
         _taken_up(own(run.resume.arrays), supports, beside, anchors)
-    run.is_exact = is_new
+    run.is_exact, run.closed = is_new, not tree.n_open
     yield saved
     with Exploration(tree) as exploration:
         out: Sequence[Part] = ()
