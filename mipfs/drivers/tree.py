@@ -169,11 +169,15 @@ class Tree(TreeProof):
             heads["prices"] = prices[own.start - len(self.leaves) : own.stop - len(self.leaves)]
             at = own.stop
 
-    def push(self, node: Node) -> None:
-        """Put a node among the open ones, by its bound."""
+    def packed(self, node: Node) -> OpenNodes:
+        """A node as open ones wait."""
         nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
         nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
-        self.waiting.extend(nodes)
+        return nodes
+
+    def push(self, node: Node) -> None:
+        """Put a node among the open ones, by its bound."""
+        self.waiting.extend(self.packed(node))
 
     def node(self, nodes: OpenNodes, at: int) -> Node:
         """One of some open nodes, as an object."""

@@ -137,6 +137,41 @@ def test_a_step_that_is_cut_off_is_done_again(
     assert written(again, tmp_path / "again") == whole
 
 
+def of_few_features(seed: int, p: int) -> Problem:
+    r = np.random.default_rng([60, p, seed])
+    X = r.normal(size=(60, p)) * r.uniform(0.3, 2.0, p)
+    y = np.where(X[:, :8] @ r.normal(size=8) + 2.0 * r.normal(size=60) > 0.0, 1, -1)
+    return Problem(Instance.from_arrays(X, y), M=4)
+
+
+def test_a_list_that_was_done_is_done_again_without_work(tmp_path: Path) -> None:
+    problem = of_few_features(243095, 16)
+    listed = {"gap": 1e-6, "pool_gap": 0.1, "settings": BranchSettings(search=SearchSettings(rest=1e-3))}
+    with mipfs.start(problem, "branch", **listed) as session:
+        states = [session.state for _ in session if not session.is_over and session._run.is_exact]
+    whole = written(session.result(), tmp_path / "whole")
+    assert states
+    assert written(mipfs.solve(problem, "branch", resume=states[-1], **listed), tmp_path / "again") == whole
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 9])
+def test_a_state_between_rests_has_the_nodes_that_wait_for_their_one_svm(seed: int) -> None:
+    """And those that are being explored: whatever the moment, the rest is proven, and the list is whole."""
+    problem, listed = of_few_features(seed, 10), {"gap": 1e-6, "pool_gap": 0.1}
+    whole = mipfs.solve(problem, "branch", **listed)
+    assert whole.near_optimal is not None
+    with mipfs.start(problem, "branch", **listed) as session:
+        states = [session.state for _ in session if not session.is_over]
+    for state in states:
+        again = mipfs.solve(problem, "branch", resume=state, **listed)
+        assert again.near_optimal is not None
+        found, wanted = (
+            {tuple(one["selected"]) for one in a["supports"]} for a in (again.near_optimal, whole.near_optimal)
+        )
+        assert found == wanted
+        assert mipfs.verify(again, problem.data).accepted
+
+
 @pytest.mark.parametrize("most", [3, 30, 45, 77])
 def test_a_tree_that_a_limit_stops_goes_on_where_it_last_rested(most: int, tmp_path: Path) -> None:
     problem = made(p=14)
