@@ -160,10 +160,11 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     return Tree(run, supports, tol)
 
 
-def _batch(run: Run, tree: Tree) -> int:
+def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
     """How many nodes are handed out next, as the tree alone decides: a share of the open ones.
 
-    Many in a large tree, so that there is work for many cores; those of least bound all the same.
+    Many in a large tree, so that there is work for many cores; those of least bound all the same. A limit of nodes
+    counts what is out, too.
     """
     if run.options.batch is not None:
         return int(run.options.batch)
@@ -171,7 +172,8 @@ def _batch(run: Run, tree: Tree) -> int:
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
     batch = max(settings.batch, min(most, tree.n_open // settings.share))
     limit = run.options.iteration_limit
-    left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget
+    taken = sum(len(part.unit) for part in out)
+    left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken
     return int(max(settings.batch, min(batch, left)))
 
 
@@ -234,7 +236,7 @@ class BranchAndBound:
     def step(self, exploration: Exploration, out: Sequence[Part]) -> Sequence[Part]:
         """Hand out the nodes of least bound, take over those of the batch before, `out`; returns what is out then."""
         run, tree, beside = self.run, self.tree, self.beside
-        batch = _batch(run, tree)
+        batch = _batch(run, tree, out)
         units = tree.units(self.anchors.enumerated(tree.pop(batch)), tree.cutoff)
         searching = exploration.beside(beside.begin(batch / tree.settings.batch))
         handed = exploration.begin(units)
