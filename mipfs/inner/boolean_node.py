@@ -55,7 +55,7 @@ MOST_NODES, EXPLORED_NUMBERS = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 PLACES_PER_NODE = 64
 """Places of the proof for what rows fix, per node of an exploration on average; one that needs more ends sooner."""
-MOST_TOGETHER, SMALL_NUMBERS = 16, 200_000
+MOST_TOGETHER, SMALL_NUMBERS = 32, 800_000
 """Explorations of one compiled call at most, and what their number times samples and features may come to."""
 
 MOST_NUMBERS = 2**27

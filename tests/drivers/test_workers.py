@@ -275,7 +275,7 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pyt
     """Without a cluster: solver and units are pickled; nodes are explored one by one there, together here."""
     seen, merge = list[int](), Tree.merge
 
-    def compared(tree: Tree, units: Sequence[Unit], all_found: Sequence[Explored | None]) -> None:
+    def compared(tree: Tree, units: Sequence[Unit], all_found: Sequence[Explored | None], *before: Any) -> None:
         solver: NodeSolver = pickle.loads(pickle.dumps(tree.solver()))
         for unit, found in zip(units, all_found, strict=True):
             assert found is not None
@@ -290,7 +290,7 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pyt
             for mine, other in zip(found.outcomes, outcomes, strict=True):
                 assert (other.bound, other.whole.tolist()) == (mine.bound, mine.whole.tolist())
             seen.append(len(unit))
-        merge(tree, units, all_found)
+        merge(tree, units, all_found, *before)
 
     monkeypatch.setattr(Tree, "merge", compared)
     settings = BranchSettings(tree=TreeSettings(least_units=2))
