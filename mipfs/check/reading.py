@@ -50,8 +50,8 @@ def check_reading(document: Document, data: Instance) -> None:
                 name in said, f"the result does not say how the table was read: read has no {name!r}, and {follows}"
             )
     if read is not None and rules > FIRST_RULES:
-        lacking = [name for name in STATED[:2] if name not in read]
-        require(not lacking, f"read has no {lacking[0] if lacking else ''!r}; what is no table has null in its place")
+        for name in STATED[:2]:
+            require(name in read, f"read has no {name!r}; what is no table has null in its place")
         require(("left_out" in read) == ("kept" in read), "read has one of left_out and kept, and not the other")
     _check_label(said.get("label"), data, rules)
     if table is not None or data.words:

@@ -105,10 +105,6 @@ class Search:
             self._climbs, self._is_due = tree.searching(), False
         return partial(self._go_on, self._taken(), done, batches)
 
-    def go_on(self, batches: float) -> None:
-        """Do it now."""
-        self.begin(batches)()
-
     def _taken(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []
         return offers

@@ -66,14 +66,13 @@ class Tree(TreeProof):
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
-        self.leaves = list[Node]()
         self.waiting = Waiting(run.room)
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min([self.floor, self.waiting.least, *(node.bound for node in self.leaves)])
+        return min(self.floor, self.waiting.least)
 
     @property
     def cutoff(self) -> float:
@@ -156,28 +155,20 @@ class Tree(TreeProof):
 
     def forget(self, taken: Sequence[Unit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
-        leaves = np.array([(node.place, node.dual) for node in self.leaves], dtype=np.int64).reshape(-1, 2)
         held = [unit.nodes.heads for unit in taken] + [self.waiting.heads]
-        old = np.concatenate([leaves[:, 1], *(heads["dual"] for heads in held)])
-        duals = self.moved(old)
+        duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
         prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
-        at = len(self.leaves)
-        self.leaves = [replace(node, place=k, dual=int(duals[k])) for k, node in enumerate(self.leaves)]
+        at = 0
         for heads in held:
             own = slice(at, at + heads.size)
-            heads["place"], heads["dual"] = np.arange(own.start, own.stop), duals[own]
-            heads["prices"] = prices[own.start - len(self.leaves) : own.stop - len(self.leaves)]
+            heads["place"], heads["dual"], heads["prices"] = np.arange(own.start, own.stop), duals[own], prices[own]
             at = own.stop
-
-    def packed(self, node: Node) -> OpenNodes:
-        """A node as open ones wait."""
-        nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
-        nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
-        return nodes
 
     def push(self, node: Node) -> None:
         """Put a node among the open ones, by its bound."""
-        self.waiting.extend(self.packed(node))
+        nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
+        nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
+        self.waiting.extend(nodes)
 
     def node(self, nodes: OpenNodes, at: int) -> Node:
         """One of some open nodes, as an object."""
@@ -274,14 +265,17 @@ class Tree(TreeProof):
         First the subtrees that were explored, as whole arrays; then, once `before` is done, what the interior point
         found, and what explorations left as one selection each: these ask for SVMs.
         """
-        outcomes = self.enter_all(units, found)
+        outcomes, leaves = self.enter_all(units, found)
         before()
         for node, outcome in outcomes:
             self.take_in(node, outcome)
-        self.close_leaves()
+        for node in leaves:
+            self.leaf(node)
 
-    def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[tuple[Node, RowsOutcome]]:
-        """Enter what was explored; returns the nodes that the interior point solved, and what it found."""
+    def enter_all(
+        self, units: Sequence[Unit], found: Sequence[Explored | None]
+    ) -> tuple[list[tuple[Node, RowsOutcome]], list[Node]]:
+        """Enter what was explored; returns the nodes that the interior point solved, and what it found; and leaves."""
         heads, pieces, outcomes = list[npt.NDArray[Any]](), list[Found](), list[tuple[Node, RowsOutcome]]()
         for unit, one in zip(units, found, strict=True):
             if one is None:
@@ -292,13 +286,13 @@ class Tree(TreeProof):
             if one.found is not None:
                 heads.append(unit.nodes.heads[one.explored])
                 pieces.append(one.found)
-        if pieces:
-            joined = one_after_the_other(heads)
-            self.take_pieces(Pieces(pieces, joined), joined["prices"])
-        return outcomes
+        if not pieces:
+            return outcomes, []
+        joined = one_after_the_other(heads)
+        return outcomes, self.take_pieces(Pieces(pieces, joined), joined["prices"])
 
-    def take_pieces(self, pieces: Pieces, prices: Integers) -> None:
-        """Enter the pieces of explorations into the proof, and keep what they left open, and which are leaves."""
+    def take_pieces(self, pieces: Pieces, prices: Integers) -> list[Node]:
+        """Enter the pieces of explorations into the proof, and keep what they left open; returns what are leaves."""
         numbers = None
         if self.relaxation.propagation.count:
             others = self.prices.add_all(pieces.prices)
@@ -308,9 +302,9 @@ class Tree(TreeProof):
         back = pieces.back(numbers)
         why = back.heads["why"]
         is_leaf = why == subtree.LEAF
-        self.leaves += [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
         self.rescued += int(np.count_nonzero(why == subtree.STUCK))
         self.waiting.extend(back._replace(heads=back.heads[~is_leaf]))
+        return [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
 
     def count(self, pieces: Pieces) -> None:
         """Count what explorations did, and keep which weights are to be rounded."""
@@ -382,12 +376,6 @@ class Tree(TreeProof):
                 self.close(node, node.bound)
                 return
         self.split(node, self.relaxation.to_split(node.states, outcome, self.cutoff))
-
-    def close_leaves(self) -> None:
-        """Evaluate what explorations left as one selection each."""
-        leaves, self.leaves = self.leaves, []
-        for node in leaves:
-            self.leaf(node)
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
@@ -495,7 +483,7 @@ class Tree(TreeProof):
     @property
     def n_open(self) -> int:
         """The number of open nodes."""
-        return len(self.waiting) + len(self.leaves)
+        return len(self.waiting)
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""

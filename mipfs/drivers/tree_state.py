@@ -40,9 +40,8 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     ----------
     tree : Tree
     earlier : Earlier, optional, the tree that it began anew after
-    taken : units that are being explored, whose nodes count as open, as those do that wait for their one SVM
+    taken : units that are being explored, whose nodes count as open
     """
-    others = [unit.nodes for unit in taken] + [tree.packed(node) for node in tree.leaves]
     kept: Arrays = {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
         "tree_alive": tree.relaxation.alive,
@@ -52,7 +51,7 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     }
     return (
         kept
-        | tree.waiting.arrays(others, tree.relaxation.alive.size)
+        | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
         | {"tree_prices": tree.prices.array()}
         | proofs.saved(tree.proof)
         | ({} if earlier is None else earlier.kept)

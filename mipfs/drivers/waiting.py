@@ -83,7 +83,6 @@ class Waiting:
         self._heads = np.empty(0, OPEN_NODE)
         self._size = 0
         self._order = 0
-        self._live = 0
 
     def __len__(self) -> int:
         return self._size
@@ -107,7 +106,6 @@ class Waiting:
         self._order = max(self._order, int(heads["order"].max(initial=-1)) + 1)
         heads["start"] += len(self._tape) // WORD
         self._tape.extend(nodes.words)
-        self._live += nodes.words.size
         if self._size + count > self._heads.size:
             room = np.empty(max(64, int(GROWTH * (self._size + count))), OPEN_NODE)
             room[: self._size] = self.heads
@@ -120,7 +118,6 @@ class Waiting:
         chosen = self._first(count)
         taken = self._read(self.heads[chosen], size)
         self._drop(chosen)
-        self._live -= taken.words.size
         self._tidy(size)
         return taken
 
@@ -131,7 +128,7 @@ class Waiting:
     def clear(self) -> npt.NDArray[Any]:
         """The records of all, which wait no more."""
         heads = self.heads.copy()
-        self._tape, self._size, self._live = self._tape.beside(), 0, 0
+        self._tape, self._size = self._tape.beside(), 0
         return heads
 
     def _first(self, count: int) -> Integers:
@@ -163,7 +160,8 @@ class Waiting:
 
     def _tidy(self, size: int) -> None:
         """Write the words anew where most of them are of nodes that were taken."""
-        if len(self._tape) > LITTER * WORD * self._live + LEAST_LITTER:
+        beyond = len(self._tape) - LEAST_LITTER
+        if beyond > 0 and beyond > LITTER * WORD * int(words_of(self.heads, size).sum()):
             self._heads, self._tape = self._copied(size)
 
     def _copied(self, size: int, taken: Sequence[OpenNodes] = ()) -> tuple[npt.NDArray[Any], Tape]:
@@ -178,11 +176,6 @@ class Waiting:
             tape.extend(part.words)
             heads.append(moved)
         return np.concatenate(heads), tape
-
-    def renumber(self, places: Integers, duals: Integers, prices: Integers) -> None:
-        """Give all, in the order of `heads`, other places, dual vectors and multipliers."""
-        for name, numbers in (("place", places), ("dual", duals), ("prices", prices)):
-            self.heads[name] = numbers
 
     def arrays(self, taken: Sequence[OpenNodes], size: int) -> Arrays:
         """All of them as arrays, over `size` atoms each, behind those that were taken, which are open as well."""

@@ -309,20 +309,24 @@ class Relaxation:
             The nodes are those of other atoms.
         """
         count = limits.size
-        asked = nodes, duals, limits, prices
         handed = self._handed(count, sides, self._room(count, sides))
-        pieces = handed[5]
-        if not self._explored(*asked, handed):
+        alive, samples, grid, _, unset, pieces, work = handed
+        if not self._explored(nodes, duals, limits, prices, handed):
             for t in range(count):
                 own = slice(t, t + 1)
-                one = Piece(*(array[own] for array in pieces))
-                alone = (*handed[:5], one, handed[6]._replace(first=handed[6].first[own]))
-                part = nodes._replace(heads=nodes.heads[own]), duals.part(np.array([t])), limits[own], prices[own]
-                if count == 1 or not self._explored(*part, alone):
-                    self._lay_out(part[0], part[1], prices[own], alone)
-                    subtree.plant(Piece(*(array[0] for array in one)))
-                    one.nodes["why"][0, 0] = subtree.STUCK
+                piece, scratch = Piece(*(array[own] for array in pieces)), work._replace(first=work.first[own])
+                alone = alive, samples, grid, sides, unset, piece, scratch
+                node, dual = nodes._replace(heads=nodes.heads[own]), duals.part(np.array([t]))
+                if count == 1 or not self._explored(node, dual, limits[own], prices[own], alone):
+                    self._give_up(node, dual, prices[own], alone)
         return units.gathered(pieces)
+
+    def _give_up(self, node: OpenNodes, dual: FirstDuals, prices: Array, handed: Handed) -> None:
+        """Leave a node as it is, for the interior point."""
+        self._lay_out(node, dual, prices, handed)
+        piece = Piece(*(array[0] for array in handed[5]))
+        subtree.plant(piece)
+        piece.nodes["why"][0] = subtree.STUCK
 
     def _explored(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed

@@ -138,9 +138,7 @@ class Proof:
 
     def close_all(self, nodes: Integers, duals: Integers, numbers: Integers) -> None:
         """Close open nodes, all different, as `close` does, with multipliers as `keep` numbers them."""
-        assert np.unique(nodes).size == nodes.size
-        assert np.all(self._feature[nodes] < 0)
-        assert np.all(self._dual[nodes] == OPEN)
+        self._check_all_open(nodes)
         self._dual[nodes], self._multiplier[nodes] = duals, numbers
 
     def refute(self, node: int, multipliers: Multipliers | None = None) -> None:
@@ -246,9 +244,7 @@ class Proof:
         nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has
         multipliers : of every place, as `keep` numbers them; −1, and by default, none
         """
-        assert np.unique(nodes).size == nodes.size
-        assert np.all(self._feature[nodes] < 0)
-        assert np.all(self._dual[nodes] == OPEN)
+        self._check_all_open(nodes)
         count = np.arange(nodes.size)
         starts = np.cumsum(sizes) - sizes
         first = self._grow(int(sizes.sum()) - nodes.size) + starts - count - 1
@@ -451,6 +447,11 @@ class Proof:
         assert 0 <= node < self._size
         assert self._feature[node] < 0, f"node {node} is split already"
         assert self._dual[node] == OPEN, f"node {node} is closed already"
+
+    def _check_all_open(self, nodes: Integers) -> None:
+        assert np.unique(nodes).size == nodes.size
+        assert np.all(self._feature[nodes] < 0)
+        assert np.all(self._dual[nodes] == OPEN)
 
     def keep(self, multipliers: Multipliers | None) -> int:
         """Position of the multipliers, -1 for none; what is there already is not stored again."""

@@ -100,7 +100,7 @@ def test_the_climb_goes_in_slices() -> None:
     whole.supports.search(whole.supports.pool)
     search, counts = Search(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
-        search.go_on(1)
+        search.begin(1)()
         counts.append(tree.supports.subproblem.count)
     assert len(counts) > 2
     assert np.diff(counts).max() <= 7
