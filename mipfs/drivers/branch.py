@@ -170,7 +170,7 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
         return int(run.options.batch)
     settings = tree.settings
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
-    batch = max(settings.batch, min(most, tree.n_open // settings.share))
+    batch = max(settings.batch, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit
     taken = sum(len(part.unit) for part in out)
     left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken

@@ -38,6 +38,8 @@ from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.settings import TreeSettings
 
+APART = subtree.STUCK, subtree.LEAF
+"""Nodes that explorations leave and that do not wait: the interior point has solved them, or they are one selection."""
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -186,6 +188,18 @@ class Tree(TreeProof):
             return
         self.push(replace(node, place=place, states=states))
 
+    @property
+    def within_reach(self) -> int:
+        """How many open nodes are worth handing out together: where the least bound is not near, it is lifted first.
+
+        Those whose bounds lie within a share of the way from the least one to the cutoff.
+        """
+        way = self.cutoff - self.waiting.least
+        if not way < math.inf or way <= self.settings.near * abs(self.cutoff):
+            return self.n_open
+        end = self.waiting.least + self.settings.reach * way
+        return int(np.count_nonzero(self.waiting.heads["bound"] <= end))
+
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
         k = self.relaxation.alive.size
@@ -265,8 +279,10 @@ class Tree(TreeProof):
         First the subtrees that were explored, as whole arrays; then, once `before` is done, what the interior point
         found, and what explorations left as one selection each: these ask for SVMs.
         """
-        outcomes, leaves = self.enter_all(units, found)
+        outcomes, stuck, leaves = self.enter_all(units, found)
         before()
+        self.rescued += len(stuck)
+        outcomes += zip(stuck, (outcome for one in found if one is not None for outcome in one.rescued), strict=True)
         for node, outcome in outcomes:
             self.take_in(node, outcome)
         for node in leaves:
@@ -274,8 +290,8 @@ class Tree(TreeProof):
 
     def enter_all(
         self, units: Sequence[Unit], found: Sequence[Explored | None]
-    ) -> tuple[list[tuple[Node, RowsOutcome]], list[Node]]:
-        """Enter what was explored; returns the nodes that the interior point solved, and what it found; and leaves."""
+    ) -> tuple[list[tuple[Node, RowsOutcome]], list[Node], list[Node]]:
+        """Enter what was explored; returns what the interior point solved, stuck nodes, and leaves."""
         heads, pieces, outcomes = list[npt.NDArray[Any]](), list[Found](), list[tuple[Node, RowsOutcome]]()
         for unit, one in zip(units, found, strict=True):
             if one is None:
@@ -287,12 +303,12 @@ class Tree(TreeProof):
                 heads.append(unit.nodes.heads[one.explored])
                 pieces.append(one.found)
         if not pieces:
-            return outcomes, []
+            return outcomes, [], []
         joined = one_after_the_other(heads)
-        return outcomes, self.take_pieces(Pieces(pieces, joined), joined["prices"])
+        return outcomes, *self.take_pieces(Pieces(pieces, joined), joined["prices"])
 
-    def take_pieces(self, pieces: Pieces, prices: Integers) -> list[Node]:
-        """Enter the pieces of explorations into the proof, and keep what they left open; returns what are leaves."""
+    def take_pieces(self, pieces: Pieces, prices: Integers) -> tuple[list[Node], list[Node]]:
+        """Enter the pieces of explorations into the proof, and keep what they left open but stuck nodes, and leaves."""
         numbers = None
         if self.relaxation.propagation.count:
             others = self.prices.add_all(pieces.prices)
@@ -301,10 +317,9 @@ class Tree(TreeProof):
         self.count(pieces)
         back = pieces.back(numbers)
         why = back.heads["why"]
-        is_leaf = why == subtree.LEAF
-        self.rescued += int(np.count_nonzero(why == subtree.STUCK))
-        self.waiting.extend(back._replace(heads=back.heads[~is_leaf]))
-        return [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
+        stuck, leaves = ([self.node(back, at) for at in np.flatnonzero(why == kind).tolist()] for kind in APART)
+        self.waiting.extend(back._replace(heads=back.heads[~np.isin(why, APART)]))
+        return stuck, leaves
 
     def count(self, pieces: Pieces) -> None:
         """Count what explorations did, and keep which weights are to be rounded."""

@@ -47,7 +47,7 @@ class Node:
     y : (r,) multipliers of the rows
     age : nodes above it that only stepped the multipliers, since the interior point found some
     why : what is done with it, of `mipfs.kernels.subtree`: it is explored (`OPEN`), solved by the interior point
-        (`DEAR`, `STUCK`), or explored, for it holds too much for an enumeration (`GIVEN_BACK`)
+        (`DEAR`), or explored, for it holds too much for an enumeration (`GIVEN_BACK`)
     """
 
     bound: float

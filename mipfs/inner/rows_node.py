@@ -39,6 +39,7 @@ from mipfs.inner.tall import known, may_pay
 from mipfs.inner.unit import Explored, Unit
 from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
+from mipfs.kernels.subtree import STUCK
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
@@ -184,16 +185,19 @@ class RowsRelaxation:
     def explore_unit(self, unit: Unit) -> Explored:
         """Explore the subtrees below some nodes, and solve by the interior point those that are not for the kernel."""
         explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
-        found = None
+        found, rescued = None, list[RowsOutcome]()
         if self.kernel is not None and explored.any():
             own = unit if explored.all() else unit.part(np.flatnonzero(explored))
             found = self.kernel.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices)
-        if explored.all():
-            return Explored(explored, found, [])
-        alone = unit.part(np.flatnonzero(~explored))
-        opened = alone.opened(self.problem.c_i, self.alive.size)
-        asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in alone.limits]
-        return Explored(explored, found, [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)])
+            rescued = self._each(own.stuck(found)) if np.any(found.back.heads["why"] == STUCK) else []
+        outcomes = [] if explored.all() else self._each(unit.part(np.flatnonzero(~explored)))
+        return Explored(explored, found, outcomes, rescued)
+
+    def _each(self, unit: Unit) -> list[RowsOutcome]:
+        """Solve nodes by the interior point, one after the other."""
+        opened = unit.opened(self.problem.c_i, self.alive.size)
+        asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in unit.limits]
+        return [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)]
 
     def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
         """Solve the relaxation of a node by the interior point, to a tolerance or until its fate is clear.

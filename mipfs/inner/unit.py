@@ -24,7 +24,7 @@ class Unit:
 
     Attributes
     ----------
-    nodes : OpenNodes; those that are stuck, or whose prices seem to lose much, are solved by the interior point
+    nodes : OpenNodes; those whose prices seem to lose much are solved by the interior point
     duals : FirstDuals, that earned their bounds
     limits : (B,) LIMITS of each
     prices : (B, rows) multipliers that earned their bounds
@@ -41,13 +41,22 @@ class Unit:
     @property
     def explored(self) -> npt.NDArray[np.bool_]:
         """(B,) which nodes are explored from, where there are kernels."""
-        why = self.nodes.heads["why"]
-        return np.asarray((why != STUCK) & (why != DEAR))
+        return np.asarray(self.nodes.heads["why"] != DEAR)
 
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
         nodes = self.nodes._replace(heads=self.nodes.heads[at])
         return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at])
+
+    def stuck(self, found: Found) -> Unit:
+        """The nodes that explorations from all of these left since their relaxation stalled, with the same limits."""
+        heads, fresh = found.back.heads, found.totals["duals"] - 1
+        of = np.repeat(np.arange(len(self)), found.counts)
+        before = len(self) + np.cumsum(fresh) - fresh - 1
+        dual = np.where(heads["dual"] > 0, heads["dual"] + before[of], of)
+        at = np.flatnonzero(heads["why"] == STUCK)
+        nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
+        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]])
 
     def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
         """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
@@ -67,8 +76,10 @@ class Explored(NamedTuple):
     explored : (B,) which nodes were explored from
     found : what these leave, in their order; None where there was none
     outcomes : of the others, in their order
+    rescued : of the nodes that are stuck among those that explorations left, in their order
     """
 
     explored: npt.NDArray[np.bool_]
     found: Found | None
     outcomes: list[Any]
+    rescued: list[Any]

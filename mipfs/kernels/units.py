@@ -72,6 +72,14 @@ class FirstDuals(NamedTuple):
     level: npt.NDArray[np.int64]
     width: npt.NDArray[np.int64]
 
+    def followed_by(self, found: Found) -> FirstDuals:
+        """These, and the fresh ones of explorations behind them."""
+        duals, sizes = found.duals, found.totals["bytes"]
+        before = np.repeat(np.cumsum(sizes) - sizes, found.totals["duals"] - 1)
+        own = duals["end"] + before + self.packed.size, duals["grid"], duals["top"], duals["width"]
+        numbers = zip((self.ends, self.exponent, self.level, self.width), own, strict=True)
+        return FirstDuals(np.append(self.packed, found.packed), *(np.concatenate(pair) for pair in numbers))
+
     def part(self, at: npt.NDArray[np.int64]) -> FirstDuals:
         """Some of them."""
         begins = np.append(0, self.ends)[at].tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from mipfs.data.instance import Instance
 from mipfs.drivers import waiting
 from mipfs.drivers.pieces import one_after_the_other
+from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Prices
 from mipfs.drivers.waiting import Waiting, of_arrays, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
@@ -20,6 +22,7 @@ from mipfs.kernels.units import OpenNodes
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.saved import check_open
+from mipfs.settings import TreeSettings
 
 K = 37
 SHARES = {"push": 0.35, "pop": 0.3, "give back": 0.15, "first": 0.1, "clear": 0.02, "keep": 0.08}
@@ -115,6 +118,29 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
         assert sorted(open_nodes.heads["place"].tolist()) == sorted(told[1] for *_, told in oracle.heap)
     assert said(open_nodes.pop(10**6, K)) == [told for *_, told in oracle.pop(10**6)]
     assert tidied, "no words were ever written anew"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "cutoff", "count"),
+    [
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 3),
+        ([10.0, 10.05, 10.1, 10.2, 10.9], 11.0, 5),
+        ([-math.inf, 0.0, 1.0], 2.0, 3),
+        ([0.0, 1.0], math.inf, 2),
+        ([], 1.0, 0),
+    ],
+    ids=["the least is far", "the least is near", "no bound yet", "no incumbent yet", "nothing is open"],
+)
+def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
+    bounds: list[float], cutoff: float, count: int
+) -> None:
+    warm, open_nodes = Warm(np.zeros(K, np.float32), 0.0, 0.0), Waiting()
+    for place, bound in enumerate(bounds):
+        open_nodes.extend(packed(np.full(K, FREE, np.int8), warm, bound, place, place))
+    tree = SimpleNamespace(
+        waiting=open_nodes, cutoff=cutoff, settings=TreeSettings(reach=0.1, near=0.1), n_open=len(bounds)
+    )
+    assert Tree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("in_file", [False, True])
