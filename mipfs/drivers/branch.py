@@ -37,6 +37,7 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
+from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
@@ -206,12 +207,14 @@ class BranchAndBound:
     ----------
     run, supports, tree : Run, Supports, Tree
     earlier : Earlier, optional, the tree that this one began anew after
+    units : handed out where a state stood
     """
 
     run: Run
     supports: Supports
     tree: Tree
     earlier: Earlier | None
+    units: Sequence[Unit] = ()
 
     def __post_init__(self) -> None:
         self.beside = Search(self.tree)
@@ -224,7 +227,7 @@ class BranchAndBound:
         if not is_new:
             assert run.resume is not None
             self._take_up(own(run.resume.arrays))
-            run.closed = not self.tree.n_open
+            run.closed = not self.tree.n_open and not self.units
             return
         self.beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
@@ -238,14 +241,14 @@ class BranchAndBound:
         run, tree, beside = self.run, self.tree, self.beside
         batch = _batch(run, tree, out)
         units = tree.units(self.anchors.enumerated(tree.pop(batch)), tree.cutoff)
-        searching = exploration.beside(beside.begin(batch / tree.settings.batch))
+        searching = exploration.beside(beside.begin())
         handed = exploration.begin(units)
         _merge(tree, exploration, out, searching)
         run.is_exact = beside.comes_to_rest
-        if handed and (run.is_exact or tree.n_open < batch):
+        if handed and tree.n_open < batch:
             _merge(tree, exploration, handed)
             handed = []
-        if not handed:
+        if run.is_exact or not handed:
             beside.round()
         run.closed = not tree.n_open and not handed
         self.supports.reduce()
@@ -287,8 +290,8 @@ class BranchAndBound:
 def _planted(run: Run, supports: Supports) -> BranchAndBound:
     """The search with its root, or where a state stood."""
     make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
-    tree, earlier = (None, None) if run.resume is None else _gone_on(run, supports, make)
-    found = BranchAndBound(run, supports, make() if tree is None else tree, earlier)
+    tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
+    found = BranchAndBound(run, supports, make() if tree is None else tree, earlier, units)
     found.begin(is_new=tree is None)
     return found
 
@@ -303,8 +306,10 @@ def _by_one_master(run: Run) -> Steps:
 
 
 @restoring
-def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
-    """The tree that a run goes on with, None where it begins anew; and an earlier one that proves more as yet."""
+def _gone_on(
+    run: Run, supports: Supports, make: Callable[[], Tree]
+) -> tuple[Tree | None, Earlier | None, Sequence[Unit]]:
+    """The tree that a run goes on with, None where it begins anew; an earlier one that proves more; its units."""
     assert run.resume is not None
     taken_up(run, run.resume)
 
@@ -323,8 +328,8 @@ def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tr
     lacks_supports = run.wants_all and not arrays["tree_listed"]  # those of leaves that are done
     if is_asked_for_more(tree.cutoff, tree.closed_at) or lacks_supports:
         of_tree = {name: array for name, array in arrays.items() if name.startswith(tree_state.NAMES)}
-        return None, better(earlier, Earlier(bound, tree.finish(), of_tree))
-    return tree, earlier
+        return None, better(earlier, Earlier(bound, tree.finish(), of_tree)), ()
+    return tree, earlier, tree_state.handed_out(tree, arrays)
 
 
 def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
@@ -373,7 +378,7 @@ def search(run: Run) -> Steps:
     one = _planted(run, supports)
     yield one.saved
     with Exploration(one.tree) as exploration:
-        out: Sequence[Part] = ()
+        out: Sequence[Part] = exploration.begin(one.units)
         while run.stop() is None:
             out = one.step(exploration, out)
             yield partial(one.saved, out)

@@ -93,8 +93,8 @@ class Search:
         """Round the weights that explorations left for it, to incumbents."""
         self._round(self._taken())
 
-    def begin(self, batches: float) -> Callable[[], None]:
-        """What is done next beside `batches` batches of the first size, in any thread, while the tree takes over more.
+    def begin(self) -> Callable[[], None]:
+        """What is done next beside a batch, in any thread, while the tree takes over more.
 
         It rounds, then solves as many SVMs as the tree's work allows. All that it needs of the tree is taken now.
         """
@@ -103,7 +103,7 @@ class Search:
         self._work, self._nodes = tree.work, tree.n_nodes
         if self._is_due:
             self._climbs, self._is_due = tree.searching(), False
-        return partial(self._go_on, self._taken(), done, batches)
+        return partial(self._go_on, self._taken(), done)
 
     def _taken(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []
@@ -113,24 +113,35 @@ class Search:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total)
 
-    def _go_on(self, offers: list[Offer], done: float, batches: float) -> None:
+    def _go_on(self, offers: list[Offer], done: float) -> None:
         self._round(offers)
         tree = self._tree
-        settings = self.settings
-        at_once = max(settings.at_once, max(settings.pause, settings.share * done) / self._cost)
+        most = self._at_once(done)
         if self._climbs is None:
-            self._is_due = self._has_climbed(int(batches * at_once))
+            self._is_due = self._has_climbed(most)
             return
-        most = min(batches * at_once, self._allowed - self._count)
+        most = min(most, int(self._allowed - self._count))
         best = tree.run.objective
         before = self._count
         subproblem = tree.supports.subproblem
         begun = subproblem.count
-        for _ in islice(self._climbs, max(0, int(most))):  # what is in hand already costs none
+        for _ in islice(self._climbs, max(0, most)):  # what is in hand already costs none
             self._count = before + subproblem.count - begun
             if tree.run.objective < best:
                 best = tree.run.objective
                 self._improved = self._count
+
+    def _at_once(self, done: float) -> int:
+        """How many SVMs come beside a batch, by the work done since the one before.
+
+        They come one after the other, and the nodes on all cores: few, unless the incumbent is what the user gets. Of
+        the first climb there are more, for small trees are smaller with what it finds.
+        """
+        settings, run = self.settings, self._tree.run
+        if relative_gap(run.objective, run.bound) <= settings.hopeful:
+            least = settings.brief if self._climbs is None else 0.0
+            return int(max(settings.few, max(least, settings.beside * done) / self._cost))
+        return int(max(settings.at_once, max(settings.pause, settings.share * done) / self._cost))
 
     def _has_climbed(self, most: int) -> bool:
         """Go on with the climb from the incumbent by `most` SVMs; whether it is at its end."""

@@ -241,11 +241,16 @@ class Tree(TreeProof):
 
     def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
-        count = nodes.heads.size
-        size = max(1, min(self.relaxation.together, count // self.settings.least_units))
-        limits = self.limits(nodes.heads["bound"], cutoff)
+        count, most = nodes.heads.size, self.relaxation.together
+        size = max(1, min(most, count // self.settings.least_units), min(most // 4, count // 4))
+        sizes = np.diff(np.append(np.arange(0, count, size), count))
+        return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
+
+    def cut(self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any]) -> list[Unit]:
+        """The units of work of some open nodes, with so many nodes each."""
         prices = self.prices.of(nodes.heads["prices"])
-        each = [slice(at, at + size) for at in range(0, count, size)]
+        ends = np.cumsum(sizes)
+        each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
         return [Unit(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from mipfs.drivers.earlier import Earlier
+from mipfs.drivers.pieces import one_after_the_other
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
 from mipfs.inner.unit import Unit
+from mipfs.kernels.structures import LIMITS
 from mipfs.plumbing.arrays import Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
@@ -40,7 +42,7 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     ----------
     tree : Tree
     earlier : Earlier, optional, the tree that it began anew after
-    taken : units that are being explored, whose nodes count as open
+    taken : units that are being explored, whose nodes count as open; of a run at rest, `handed_out` finds them again
     """
     kept: Arrays = {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
@@ -49,6 +51,10 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
         "tree_kept": np.array(tree.run.options.certificate),
         "tree_listed": np.array(tree.run.wants_all),
     }
+    out = taken if tree.run.is_exact else []
+    limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out)])
+    kept |= {"tree_units": np.array([len(unit) for unit in out], dtype=np.int64)}
+    kept |= {"tree_limits": limits.view(np.float64).reshape(limits.size, len(LIMITS.names or ()))}
     return (
         kept
         | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
@@ -56,6 +62,18 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
         | proofs.saved(tree.proof)
         | ({} if earlier is None else earlier.kept)
     )
+
+
+def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
+    """The units that were being explored where a run at rest left its tree, which are explored as they were to be."""
+    sizes, limits = arrays["tree_units"], arrays["tree_limits"]
+    count = int(sizes.sum())
+    of_limits = (
+        limits.shape == (count, len(LIMITS.names or ())) and limits.dtype == np.float64 and not np.isnan(limits).any()
+    )
+    if sizes.ndim != 1 or sizes.dtype != np.int64 or np.any(sizes < 1) or count > tree.n_open or not of_limits:
+        raise ValueError("units of other nodes")
+    return tree.cut(tree.waiting.take(count, tree.relaxation.alive.size), sizes, limits.view(LIMITS).ravel())
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:

@@ -121,6 +121,13 @@ class Waiting:
         self._tidy(size)
         return taken
 
+    def take(self, count: int, size: int) -> OpenNodes:
+        """The `count` nodes that were put among them before all others, where none was taken since."""
+        chosen = np.arange(count)
+        taken = self._read(self.heads[chosen], size)
+        self._drop(chosen)
+        return taken
+
     def first(self, size: int) -> OpenNodes:
         """The node of least bound, which waits on."""
         return self._read(self.heads[self._first(1)], size)

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """Where it is set, Python does not look into the current folder."""
-GARBAGE = 50_000
+GARBAGE = 250_000
 """New objects after which a process of ours looks for garbage."""
 SPIN_TICKS_LOG2 = 16
 """How long a thread of OpenBLAS that has no work asks for some before it sleeps: 2¹⁶ ticks of the clock, some 20 µs."""

@@ -164,6 +164,13 @@ class SearchSettings(Declared):
     """Their number grows by this multiple of the gap's excess over `hopeful`: at twice that gap it is some tenfold."""
     share: Excess = 2.0
     """They take at most such a share of the tree's work."""
+    few: Count = 4
+    """SVMs that may come beside a batch where the gap is no more than `hopeful`, whatever its work: they come one after
+    the other, nodes on all cores."""
+    beside: Excess = 0.06
+    """The share of the work of the batch before that they may take there, where these are more SVMs."""
+    brief: Excess = 2.0
+    """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
     """They end at this multiple of the SVMs that the last improvement took."""
     patience: Excess = 100.0
@@ -175,17 +182,17 @@ class SearchSettings(Declared):
     """What each stored number costs an SVM."""
     row: Excess = 40.0
     """Numbers that a row is like in the cost of an SVM."""
-    at_once: Count = 40
-    """SVMs that may come at once beside a batch of the first size."""
-    pause: Excess = 40.0
-    """Units of work that SVMs may take at once, where these are more SVMs."""
+    at_once: Count = 10
+    """SVMs that may come beside a batch above that gap, whatever its work."""
+    pause: Excess = 10.0
+    """Units of work that they may take there, where these are more SVMs."""
     spliced: Natural = 100
     """SVMs at most of the splicing before the root, so that a short limit sees a root."""
     climbed: Natural = 300
     """SVMs at most of the climb before the root, for the same reason."""
     rest: Excess = 100.0
     """Units of work between two rests at least, a second of one core: a state of a run is kept there, and a run that
-    goes on from it goes the same way to the bit. All that is out is waited for, and the search begins anew."""
+    goes on from it goes the same way to the bit. The search begins anew there."""
     rest_share: Count = 8
     """And one in such a share of the work, which a kill may cost."""
 
