@@ -248,7 +248,7 @@ class BranchAndBound:
         if handed and tree.n_open < batch:
             _merge(tree, exploration, handed)
             handed = []
-        if run.is_exact or not handed:
+        if not handed:
             beside.round()
         run.closed = not tree.n_open and not handed
         self.supports.reduce()

@@ -32,7 +32,6 @@ class Search:
     """
 
     def __init__(self, tree: Tree) -> None:
-        data = tree.run.problem.data
         self._tree = tree
         self._count = 0
         self._improved = 0
@@ -40,11 +39,10 @@ class Search:
         self._is_due = False
         self._work = 0.0
         self.settings: SearchSettings = tree.run.settings.search
-        one = self.settings
-        self._cost: float = (one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit
+        self._cost = tree.svm_work
         self._first: Iterator[None] | None = None
         self._climbs: Iterator[None] | None = None
-        self._rest = float(one.rest)
+        self._rest = float(self.settings.rest)
 
     @property
     def comes_to_rest(self) -> bool:
@@ -60,14 +58,22 @@ class Search:
             self._climbs = self._tree.searching()
 
     def arrays(self) -> Arrays:
-        """How far it is, at a rest."""
+        """How far it is, at a rest, and what waits to be rounded."""
         totals = self._count, self._improved, self._work, self._rest, self._climbs is not None
-        return {"search_totals": np.array(totals, dtype=float)}
+        sizes = np.empty((len(self._tree.offers), self._tree.relaxation.alive.size), dtype=np.float32)
+        for at, (size, _) in enumerate(self._tree.offers):
+            sizes[at] = size
+        sums = np.array([total for _, total in self._tree.offers], dtype=float)
+        return {"search_totals": np.array(totals, dtype=float), "search_sizes": sizes, "search_sums": sums}
 
     def take_up(self, kept: Arrays) -> None:
         """Go on where `arrays` says."""
         count, improved, work, rest, climbs = kept["search_totals"].tolist()
         self._count, self._improved, self._work, self._rest = int(count), int(improved), work, rest
+        sizes, sums = kept["search_sizes"], kept["search_sums"]
+        if sizes.shape != (sums.size, self._tree.relaxation.alive.size) or not np.isfinite(sums).all():
+            raise ValueError("weights to be rounded of other atoms")
+        self._tree.offers = [*zip(np.asarray(sizes, dtype=np.float32), sums.tolist(), strict=True)]
         self._tree.run.oracle.rest()
         self._climbs = self._tree.searching() if climbs else None
 

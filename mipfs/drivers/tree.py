@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -339,7 +340,7 @@ class Tree(TreeProof):
             for size, total, is_first in offers:
                 if often or not is_first:
                     self.offers.append((size, total))
-                    self.rounding = self.n_nodes + max(settings.rounding_every, self.n_nodes // settings.rounding_share)
+                    self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Take over what the interior point found at a node: prune it, or fix, and split it.
@@ -468,6 +469,18 @@ class Tree(TreeProof):
         """Newton steps so far, times samples and features, in units of `SearchSettings.unit`."""
         size = self.run.problem.data.n_samples * self.relaxation.alive.size
         return self.steps * size / float(self.run.settings.search.unit)
+
+    @cached_property
+    def svm_work(self) -> float:
+        """What an SVM of the search costs, in these units."""
+        one, data = self.run.settings.search, self.run.problem.data
+        return float((one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit)
+
+    @property
+    def nodes_per_rounding(self) -> float:
+        """How many nodes lie between two roundings at least, which come one after the other, and nodes on all cores."""
+        by_work = self.svm_work * self.n_nodes / (self.run.settings.search.beside * max(self.work, 1e-9))
+        return float(max(by_work, self.n_nodes / self.settings.rounding_share))
 
     def searching(self) -> Iterator[None]:
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
