@@ -84,26 +84,30 @@ def test_no_more_threads_work_than_there_are_cores(monkeypatch: pytest.MonkeyPat
     assert Exploration(cast(Any, tree))._here.count == 2
 
 
-def test_the_climb_goes_in_slices() -> None:
-    """Seven SVMs beside a batch at most, and together those of the whole climb."""
+@pytest.mark.parametrize("hopeful", [0.0, 1.0], ids=["the gap is large", "the gap is small"])
+def test_the_climb_goes_in_slices(hopeful: float) -> None:
+    """Seven or three SVMs beside a batch at most, by the gap, and together those of the whole climb."""
+    most = 3 if hopeful else 7
 
     def opened() -> Tree:
-        settings = BranchSettings(search=SearchSettings(after_nodes=0, at_once=7, pause=0.0, share=0.0))
+        none = {"pause": 0.0, "share": 0.0, "beside": 0.0, "brief": 0.0}
+        settings = BranchSettings(search=SearchSettings(after_nodes=0, at_once=7, few=3, hopeful=hopeful, **none))
         run = Run(one(300, 30, 12, 4.0), Options(), settings=settings)
         begun = gbd.begin(run)
         assert begun is not None
         tree = Tree(run, begun[0], 1e-6)
         tree.open_root()
+        run.raise_bound(tree.bound)
         return tree
 
     whole, tree = opened(), opened()
     whole.supports.search(whole.supports.pool)
     search, counts = Search(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
-        search.begin(1)()
+        search.begin()()
         counts.append(tree.supports.subproblem.count)
     assert len(counts) > 2
-    assert np.diff(counts).max() <= 7
+    assert np.diff(counts).max() == most
     assert counts[-1] == whole.supports.subproblem.count
     assert tree.run.objective == whole.run.objective
 
