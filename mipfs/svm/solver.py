@@ -194,7 +194,7 @@ class Solver(ABC):
         c : (m,) weights, sums over the samples of a kind
         kind : (n,) the kind of every sample, or None where every sample is on its own
         """
-        from mipfs.kernels.rows import kinds
+        from mipfs.kernels.rows import kinds, rows_at
 
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
@@ -203,10 +203,7 @@ class Solver(ABC):
         if first.size == 0:
             return A, self.unit_c, None
         c = np.bincount(kind, self.unit_c).astype(float)
-        if not isinstance(A, tuple):
-            return A[first], c, kind
-        rows = sparse.csr_array(A, shape=(kind.size, ids.size + int(self.bias)))[first]
-        return _triple(rows), c, kind
+        return rows_at(A, first) if isinstance(A, tuple) else A[first], c, kind
 
     def _room(self, size: int) -> Array:
         """The buffer of dense rows, grown where it is too small."""
@@ -385,8 +382,3 @@ def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> 
         return (X.data * data.y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
     away = off[ids]
     return np.asfortranarray(part.dense(away) * data.y[:, None]), center - away
-
-
-def _triple(rows: Any) -> tuple[Any, Any, Any]:
-    """A CSR matrix as the kernels take it."""
-    return rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)
