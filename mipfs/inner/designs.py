@@ -200,7 +200,7 @@ def _added(
 
     def fill(block: int) -> None:
         for start in range(ends[block], ends[block + 1], step):
-            if get_ident() == caller and start and must_stop():
+            if not stopped.is_set() and get_ident() == caller and start and must_stop():
                 stopped.set()
             if stopped.is_set():
                 return

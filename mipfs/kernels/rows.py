@@ -10,8 +10,6 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 
 Integers = npt.NDArray[np.int64]
-FIRST_TABLE = 1024
-"""Places of a table of kinds at first: a power of two."""
 
 
 @compiled(nogil=True)
@@ -94,41 +92,32 @@ def _as_triple(A: npt.NDArray[np.float64]) -> tuple[Any, Any, Any]:
 @compiled(nogil=True)
 def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-untyped-def]
     """Fill `first` and `kind`; the number of kinds, 0 where there are more than `first` has room for."""
+    n = pointer.size - 1
     count = 0
-    keys = np.empty(first.size, np.uint64)
-    # Open addressing in a table that is at most a quarter full: a few kinds stay in the cache.
-    table = np.full(FIRST_TABLE, -1, np.int64)
-    for i in range(pointer.size - 1):
+    size = 16
+    # Open addressing in a table that is at most a quarter full.
+    while size < 4 * first.size:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for i in range(n):
         key = np.uint64(0)
         for s in range(pointer[i], pointer[i + 1]):
             if values[s] != 0.0:
                 key += mixed(bits[s], columns[s])
-        last = table.size - 1
-        slot = np.int64(key & np.uint64(last))
-        while table[slot] >= 0 and not _alike(values, columns, pointer, i, first[table[slot]]):
-            slot = (slot + 1) & last
-        if table[slot] >= 0:
-            kind[i] = table[slot]
-            continue
-        if count == first.size:
-            return 0
-        table[slot], first[count], keys[count], kind[i] = count, i, key, count
-        count += 1
-        if 4 * count > table.size:
-            table = _table_of(keys[:count], 4 * table.size)
+        slot = np.int64(key & np.uint64(size - 1))
+        while True:
+            t = table[slot]
+            if t < 0:
+                if count == first.size:
+                    return 0
+                table[slot], first[count], kind[i] = count, i, count
+                count += 1
+                break
+            if _alike(values, columns, pointer, i, first[t]):
+                kind[i] = t
+                break
+            slot = (slot + 1) % size
     return count
-
-
-@compiled(nogil=True)
-def _table_of(keys, size):  # type: ignore[no-untyped-def]
-    """A table of `size`, a power of two, with the positions of all keys."""
-    table = np.full(size, -1, np.int64)
-    for t in range(keys.size):
-        slot = np.int64(keys[t] & np.uint64(size - 1))
-        while table[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        table[slot] = t
-    return table
 
 
 @compiled(nogil=True)
