@@ -117,7 +117,8 @@ class Sparse:
         self.by_rows.sort_indices()
         self._turned = self.by_columns.T
         self.shape: tuple[int, int] = Z.shape
-        count = count_of(*self.shape, self.by_columns.nnz // BLOCK_NUMBERS)
+        n, k = self.shape
+        count = count_of(n, k, self.by_columns.nnz // BLOCK_NUMBERS)
         self._row_ends, self._column_ends = (cut(one.indptr, count) for one in (self.by_rows, self.by_columns))
 
     def times(self, w: Array) -> Array:

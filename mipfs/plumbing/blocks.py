@@ -28,7 +28,7 @@ _threads: ContextVar[Callable[[], int]] = ContextVar("threads inside a node", de
 
 @contextmanager
 def inside(threads: Callable[[], int]) -> Iterator[None]:
-    """Code whose work inside one node is shared by `threads()` threads, asked whenever some begins; elsewhere by one."""
+    """Have work inside one node shared by `threads()` threads, asked whenever some begins; elsewhere by one."""
     before = _threads.set(threads)
     try:
         yield

@@ -20,7 +20,7 @@ from mipfs.drivers import executor
 from mipfs.inner import designs, tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.rows_node import RowsRelaxation
-from mipfs.plumbing import blocks, machine
+from mipfs.plumbing import blocks, machine, own_threads
 from mipfs.plumbing.blocks import count_of, cut, each, inside
 from mipfs.settings import RelaxationSettings
 from tests.drivers.test_resumed import written
@@ -153,7 +153,7 @@ def test_a_solve_of_large_data_has_the_same_bytes(
     """Data above a million numbers, as it is."""
     monkeypatch.setattr(machine, "cores", lambda: 8)
     problem, used = made(kind, n, p), set[int]()
-    before = blocks.share
+    before = own_threads.share
 
     def shared(work: Callable[[int, int], object], pieces: int, threads: int) -> None:
         used.add(threads)

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.inner import designs
+from mipfs.kernels.gram import sparse_gram
 from mipfs.plumbing import blocks, own_threads
 
 
@@ -63,7 +64,7 @@ def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: p
 def test_a_block_for_each_thread_and_all_here_where_no_thread_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     cut_up(monkeypatch, 1.0)
     Z, weights, seen = drawn(2000, 10, 0.5, 3), np.ones(2000), set[int]()
-    gram = designs.sparse_gram
+    gram = sparse_gram
 
     def watched(*given: object) -> None:
         seen.add(threading.get_ident())
@@ -87,7 +88,7 @@ def test_a_block_for_each_thread_and_all_here_where_no_thread_is_to_be_had(monke
 
 def test_what_goes_wrong_in_a_block_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     cut_up(monkeypatch, 1.0)
-    gram = designs.sparse_gram
+    gram = sparse_gram
 
     def failing(*given: object) -> None:
         time.sleep(0.001)
