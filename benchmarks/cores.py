@@ -22,7 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mipfs
 from mipfs import Instance, Problem
@@ -32,11 +32,11 @@ from mipfs.generators import aytug_one
 from mipfs.inner.unit import Explored, Unit
 
 
-def real(name: str, M: int, C: float) -> Problem | None:
-    """A problem on a shared data set, standardised; None where there is none."""
+def real(name: str, M: int, C: float, scale: Literal["standard", "none"] = "standard") -> Problem | None:
+    """A problem on a shared data set, standardised unless said; None where there is none."""
     folder = os.environ.get("MIPFS_DATA")
     path = Path(folder or "", name, "data.svm.gz")
-    return Problem(mipfs.read(path, scale="standard"), M=M, C=C) if folder and path.exists() else None
+    return Problem(mipfs.read(path, scale=scale), M=M, C=C) if folder and path.exists() else None
 
 
 def drawn(n: int, p: int, M: int, C: float) -> Problem:
@@ -49,6 +49,7 @@ PROBLEMS: dict[str, Callable[[], Problem | None]] = {
     "sonar10": lambda: real("sonar", 10, 1.0),
     "500x100": lambda: drawn(500, 100, 20, 32.0),
     "spambase10": lambda: real("spambase", 10, 0.1),
+    "w8a5": lambda: real("w8a", 5, 0.1, "none"),
 }
 
 

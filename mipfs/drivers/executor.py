@@ -18,6 +18,7 @@ from typing import Any
 
 from mipfs.drivers.tree import Tree
 from mipfs.inner.unit import Explored, Unit
+from mipfs.plumbing.blocks import inside
 from mipfs.plumbing.machine import at_work, cores
 
 
@@ -77,6 +78,8 @@ class Executor(ABC):
 class Threads(Executor):
     """Threads of this process, which share the tree's own node solver.
 
+    Those that no unit needs help inside a node.
+
     Parameters
     ----------
     count : int, optional, by default as many as the process may use cores
@@ -84,6 +87,7 @@ class Threads(Executor):
 
     def __init__(self, count: int | None = None) -> None:
         self.count = count or cores()
+        self._out = list[Future[Explored]]()
 
     def open(self, tree: Tree) -> None:
         """Start the threads."""
@@ -92,7 +96,17 @@ class Threads(Executor):
 
     def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
         """Explore a unit in the next free thread; the solver hears by itself when the run must stop."""
-        return self._pool.submit(self._relaxation.explore_unit, unit)
+        future = self._pool.submit(self._explore, unit)
+        self._out = [one for one in self._out if not one.done()] + [future]
+        return future
+
+    def _explore(self, unit: Unit) -> Explored:
+        with inside(self._for_each):
+            return self._relaxation.explore_unit(unit)
+
+    def _for_each(self) -> int:
+        """Threads for every unit that is out."""
+        return max(1, self.count // max(1, sum(not one.done() for one in self._out)))
 
     def beside(self, work: Callable[[], None]) -> Future[None]:
         """Do other work of the run in the next free thread."""

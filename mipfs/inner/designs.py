@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from threading import Event
+from threading import Event, get_ident
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
-from mipfs.kernels.gram import sparse_gram
+from mipfs.kernels.gram import sparse_gram, sparse_times
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.blocks import count_of, cut, each
 
 NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
-PARALLEL_PARTS, PARALLEL_WORK, PARALLEL_WORK_PER_NUMBER = 2, 2e6, 5.0
-"""Parts of a sparse product, where it takes more multiplications than the second number, and more for each number of
-the result than the third."""
+BLOCK_NUMBERS, BLOCK_WORK, BLOCK_WORK_PER_NUMBER = 1 << 16, 1e6, 20.0
+"""What a block has at least: numbers of the data, where each is read once; where they are multiplied with others,
+multiplications, and some for each number of the result, of which every block has its own."""
 
 
 class Interrupted(Exception):
@@ -61,37 +61,43 @@ class Dense:
         self.Z = Z
         self.must_stop = must_stop
         self.shape: tuple[int, int] = Z.shape
+        n, k = Z.shape
+        count = count_of(n, k, Z.size // BLOCK_NUMBERS)
+        self._row_ends, self._column_ends = cut(np.arange(n + 1), count), cut(np.arange(k + 1), count)
 
     def times(self, w: Array) -> Array:
         """Zw, shape (n,)."""
-        return np.asarray(self.Z @ w)
+        return _blockwise(self.Z, w, self._row_ends)
 
     def pull(self, alpha: Array) -> Array:
         """Z'α, shape (k,)."""
-        return np.asarray(self.Z.T @ alpha)
+        return _blockwise(self.Z.T, alpha, self._column_ends)
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k), weights >= 0."""
-        n, k = self.shape
-        return self._sum(self.Z, np.sqrt(weights), n, k)
+        return self._sum(self.Z, np.sqrt(weights))
 
     def outer(self, weights: Array) -> Array:
         """Lower triangle of Z diag(weights) Z', shape (n, n), weights >= 0."""
-        n, k = self.shape
-        return self._sum(self.Z.T, np.sqrt(weights), k, n)
+        return self._sum(self.Z.T, np.sqrt(weights))
 
-    def _sum(self, rows: Array, root: Array, count: int, size: int) -> Array:
-        """Σ_r root_r² z_r z_r' over the rows, block by block."""
-        total = np.zeros((size, size), order="F")
+    def _sum(self, rows: Array, root: Array) -> Array:
+        """Σ_r root_r² z_r z_r' over the rows, in blocks whose own sums take no more room than the data."""
+        count, size = rows.shape
         if size == 0:
-            return total
-        step = max(16, NUMBERS_PER_BLOCK // max(size, 1))
-        for start in range(0, count if size else 0, step):
-            if start and self.must_stop():
-                raise Interrupted
-            part = rows[start : start + step] * root[start : start + step, None]
-            total = dsyrk(1.0, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
-        return total
+            return np.zeros((0, 0), order="F")
+        ends = cut(np.arange(count + 1), count_of(count, size, count // size))
+        totals = [np.zeros((size, size), order="F") for _ in ends[1:]]
+        step = max(16, NUMBERS_PER_BLOCK // (size * len(totals)))
+
+        def add(block: int, start: int, stop: int) -> None:
+            part = rows[start:stop] * root[start:stop, None]
+            if len(totals) == 1:
+                totals[block] = dsyrk(1.0, part.T, beta=1.0, c=totals[block], lower=1, overwrite_c=1)
+            else:  # SciPy's call would hold the lock of Python
+                totals[block] += (part.T @ part).T
+
+        return _added(add, totals, ends, step, self.must_stop)
 
 
 class Sparse:
@@ -111,78 +117,105 @@ class Sparse:
         self.by_rows.sort_indices()
         self._turned = self.by_columns.T
         self.shape: tuple[int, int] = Z.shape
+        n, k = self.shape
+        count = count_of(n, k, self.by_columns.nnz // BLOCK_NUMBERS)
+        self._row_ends, self._column_ends = (cut(one.indptr, count) for one in (self.by_rows, self.by_columns))
 
     def times(self, w: Array) -> Array:
         """Zw, shape (n,)."""
-        return np.asarray(self.by_rows @ w)
+        return _sparse_blockwise(self.by_rows, w, self._row_ends)
 
     def pull(self, alpha: Array) -> Array:
         """Z'α, shape (k,)."""
-        return np.asarray(self._turned @ alpha)
+        return _sparse_blockwise(self._turned, alpha, self._column_ends)
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k)."""
-        return self._sum(self.by_rows, self._rows_ends, weights, self.shape[1])
+        return self._sum(self.by_rows, self._row_squares, weights, self.shape[1])
 
     def outer(self, weights: Array) -> Array:
         """Lower triangle of Z diag(weights) Z', shape (n, n)."""
-        return self._sum(self.by_columns, self._columns_ends, weights, self.shape[0])
+        return self._sum(self.by_columns, self._column_squares, weights, self.shape[0])
 
     @cached_property
-    def _rows_ends(self) -> Integers:
-        return _ends(self.by_rows, self.shape[1])
+    def _row_squares(self) -> Integers:
+        return _ends_of_squares(self.by_rows, self.shape)
 
     @cached_property
-    def _columns_ends(self) -> Integers:
-        return _ends(self.by_columns, self.shape[0])
+    def _column_squares(self) -> Integers:
+        return _ends_of_squares(self.by_columns, self.shape[::-1])
 
     def _sum(self, major: Any, ends: Integers, weights: Array, size: int) -> Array:
-        """Σ_r weights_r z_r z_r'; of two parts between the ends the second in a thread."""
-        totals, stopped = [np.zeros((size, size)) for _ in ends[1:]], Event()
+        """Σ_r weights_r z_r z_r', block by block."""
+        totals = [np.zeros((size, size)) for _ in ends[1:]]
         step = max(16, NUMBERS_PER_BLOCK * weights.size // max(1, major.nnz * 8))
 
-        def add(part: int) -> None:
-            for start in range(ends[part], ends[part + 1], step):
-                if part == 0 and start and self.must_stop():
-                    stopped.set()
-                if stopped.is_set():
-                    return
-                stop = min(start + step, ends[part + 1])
-                sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[part])
+        def add(block: int, start: int, stop: int) -> None:
+            sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[block])
 
-        if len(totals) == 1:
-            add(0)
-        else:
-            _beside(add, stopped)
-        if stopped.is_set():
-            raise Interrupted
-        for total in totals[1:]:
-            totals[0] += total
-        return totals[0].T
+        return _added(add, totals, ends, step, self.must_stop).T
 
 
-def _ends(major: Any, size: int) -> Integers:
-    """Where parts of equal work begin and end, whatever the machine; one part where the product is small."""
+def _blockwise(rows: Array, v: Array, ends: Integers) -> Array:
+    """rows·v, some rows of a dense array after the other."""
+    if ends.size == 2:
+        return np.asarray(rows @ v)
+    found = np.empty(rows.shape[0])
+
+    def multiply(block: int) -> None:
+        own = slice(ends[block], ends[block + 1])
+        found[own] = rows[own] @ v
+
+    each(multiply, ends.size - 1)
+    return found
+
+
+def _sparse_blockwise(rows: Any, v: Array, ends: Integers) -> Array:
+    """rows·v, some rows of a CSR array after the other."""
+    if ends.size == 2:
+        return np.asarray(rows @ v)
+    found = np.empty(rows.shape[0])
+    parts = rows.data, rows.indices, rows.indptr, np.ascontiguousarray(v)
+    each(lambda block: sparse_times(*parts, ends[block], ends[block + 1], found), ends.size - 1)
+    return found
+
+
+def meet_long(X: Any) -> None:
+    """Call the kernel of long sparse columns on short ones, so that no run pays for compiling it."""
+    if sparse.issparse(X):
+        design = Sparse(X, bool)
+        for rows in (design.by_rows, design._turned):
+            v, found = np.zeros(rows.shape[1]), np.empty(rows.shape[0])
+            sparse_times(rows.data, rows.indices, rows.indptr, v, np.int64(0), np.int64(found.size), found)
+
+
+def _added(
+    add: Callable[[int, int, int], None],
+    totals: list[Array],
+    ends: Integers,
+    step: int,
+    must_stop: Callable[[], bool],
+) -> Array:
+    """The sum of `totals`, to which `add` adds in blocks between `ends`, some rows after the other."""
+    stopped, caller = Event(), get_ident()
+
+    def fill(block: int) -> None:
+        for start in range(ends[block], ends[block + 1], step):
+            if not stopped.is_set() and get_ident() == caller and start and must_stop():
+                stopped.set()
+            if stopped.is_set():
+                return
+            add(block, start, min(start + step, ends[block + 1]))
+
+    each(fill, len(totals))
+    if stopped.is_set():
+        raise Interrupted
+    for total in totals[1:]:
+        totals[0] += total
+    return totals[0]
+
+
+def _ends_of_squares(major: Any, shape: tuple[int, int]) -> Integers:
+    """Where blocks of equal work begin and end, of products of the lines of a sparse array with themselves."""
     work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
-    count = PARALLEL_PARTS if work[-1] >= max(PARALLEL_WORK, PARALLEL_WORK_PER_NUMBER * size**2) else 1
-    ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
-    ends[0], ends[-1] = 0, work.size - 1
-    return ends
-
-
-def _beside(add: Callable[[int], None], stopped: Event) -> None:
-    """Call `add` with 0 here and with 1 in a thread, or here too where none is to be had."""
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            other = pool.submit(add, 1)
-        except RuntimeError:
-            other = None
-        try:
-            add(0)
-            if other is None:
-                add(1)
-        except BaseException:
-            stopped.set()
-            raise
-    if other is not None:
-        other.result()
+    return cut(work, count_of(*shape, work[-1] / max(BLOCK_WORK, BLOCK_WORK_PER_NUMBER * shape[1] ** 2)))

@@ -8,6 +8,7 @@ limit strikes later leaves a bound worth having. Nothing rests on it but time: i
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.inner.boolean import Boolean, Known
+from mipfs.inner.designs import BLOCK_NUMBERS
 from mipfs.inner.reduced_system import Factor
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.blocks import count_of, cut, each
 from mipfs.problem import Problem
 from mipfs.settings import RelaxationSettings
 
@@ -54,17 +57,42 @@ class Plain:
         self.off = whole.off[ids]
         self.loss, self.bias = whole.loss, whole.problem.bias
         self.must_stop = whole.must_stop
+        stored = self.X.indptr if sparse.issparse(self.X) else ids.size * np.arange(self.y.size + 1)
+        ends = cut(stored, count_of(self.y.size, ids.size, stored[-1] // BLOCK_NUMBERS))
+        self.own = [slice(low, high) for low, high in pairwise(ends.tolist())]
+        self.parts = [_part(self.X, own) for own in self.own]
 
     def margins(self, u: Array) -> Array:
         """y∘((X − z)w + b) for u = (w, b)."""
-        w = u[:-1]
-        return np.asarray(self.y * (self.X @ w + (u[-1] - float(self.off @ w))))
+        w, found = u[:-1], np.empty(self.y.size)
+        b = u[-1] - float(self.off @ w)
+
+        def score(block: int) -> None:
+            found[self.own[block]] = self.y[self.own[block]] * (self.parts[block] @ w + b)
+
+        each(score, len(self.own))
+        return found
+
+    def pulled(self, v: Array) -> Array:
+        """X'v, (k,)."""
+        found = np.empty((len(self.own), self.off.size))
+
+        def pull(block: int) -> None:
+            found[block] = self.parts[block].T @ v[self.own[block]]
+
+        each(pull, len(self.own))
+        return np.asarray(found.sum(axis=0))
 
     def slopes(self, m: Array, rho: float) -> tuple[float, Array]:
         """The loss at margins m (n,), smoothed by ρ where it has kinks, and its α = −L'."""
-        kernels, sums, alpha = self.loss.kernels, np.empty(2), np.empty(m.size)
-        kernels.at_margins(m, np.zeros(m.size), self.c, rho, alpha, sums)
-        value = sums[1] - float(m @ alpha)
+        kernels, sums, alpha, zero = self.loss.kernels, np.empty((len(self.own), 2)), np.empty(m.size), np.zeros(m.size)
+
+        def judge(block: int) -> None:
+            own = self.own[block]
+            kernels.at_margins(m[own], zero[own], self.c[own], rho, alpha[own], sums[block])
+
+        each(judge, len(self.own))
+        value = float(sums[:, 1].sum()) - float(m @ alpha)
         return value - (0.5 / rho * float(alpha @ alpha) if kernels.is_smoothed else 0.0), alpha
 
     def curvature(self, alpha: Array, rho: float) -> tuple[Integers, Array]:
@@ -81,7 +109,7 @@ class Plain:
             value, alpha = self.slopes(m, rho)
             value += 0.5 * float(u[:-1] @ u[:-1])
             signed = self.y * alpha
-            g = np.append(u[:-1] - self.X.T @ signed + self.off * signed.sum(), -signed.sum() if self.bias else 0.0)
+            g = np.append(u[:-1] - self.pulled(signed) + self.off * signed.sum(), -signed.sum() if self.bias else 0.0)
             left = 0.5 * float(g[:-1] @ g[:-1]) + abs(float(g[-1])) * (1.0 + abs(float(u[-1])))
             if left <= gap * abs(value) or self.must_stop():
                 return u, alpha, left <= gap * abs(value)
@@ -100,11 +128,20 @@ class Plain:
         """diag(1 … 1, 0) + Σ h_i a_i a_i' over the samples `near`, whose rows end with a 1 for the intercept."""
         step = max(1, near.size // (SYSTEM_ROWS * self.off.size))
         near, share = near[::step], near.size / max(1, near[::step].size)
-        part = self.X[near]
-        rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=float) - self.off
-        rows = np.column_stack([rows, np.full(near.size, float(self.bias))])
-        H = np.asarray((rows * (share * curve[near, None])).T @ rows)
-        ridge = np.ones(H.shape[0])
+        d = self.off.size + 1
+        ends = cut(np.arange(near.size + 1), count_of(near.size, d, near.size * d // BLOCK_NUMBERS))
+        sums = np.empty((ends.size - 1, d, d))
+
+        def add(block: int) -> None:
+            own = near[ends[block] : ends[block + 1]]
+            part = self.X[own]
+            rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=float) - self.off
+            rows = np.column_stack([rows, np.full(own.size, float(self.bias))])
+            sums[block] = (rows * (share * curve[own, None])).T @ rows
+
+        each(add, sums.shape[0])
+        H = np.asarray(sums.sum(axis=0))
+        ridge = np.ones(d)
         ridge[-1] = 0.0 if self.bias and near.size else 1.0
         H[np.diag_indices_from(H)] += ridge
         return H
@@ -119,6 +156,16 @@ class Plain:
                 return length
             length *= 0.5
         return 0.0
+
+
+def _part(X: Any, own: slice) -> Any:
+    """Some rows of an array, dense or CSR, that share its numbers."""
+    if not sparse.issparse(X):
+        return X[own]
+    low, high = own.start, own.stop
+    at = slice(X.indptr[low], X.indptr[high])
+    shape = high - low, X.shape[1]
+    return sparse.csr_array((X.data[at], X.indices[at], X.indptr[low : high + 1] - X.indptr[low]), shape=shape)
 
 
 def is_tall(samples: int, columns: int, settings: RelaxationSettings) -> bool:

@@ -8,7 +8,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.vectors import copy_to
 
 
-@compiled()
+@compiled(nogil=True)
 def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped-def]
     """Split kinds of samples by the columns of a CSC matrix: those stay together that agree on every column.
 

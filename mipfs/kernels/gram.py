@@ -1,4 +1,4 @@
-"""Products of sparse rows with themselves, and hashes of dense rows."""
+"""Products of sparse rows with themselves and with vectors, and hashes of dense rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,25 @@ def sparse_gram(data, indices, indptr, weights, first, last, out):  # type: igno
     for r in range(first, last):
         if weights[r] == 0.0:
             continue
-        for a in range(indptr[r], indptr[r + 1]):
+        end = np.uint64(indptr[r + 1])
+        for a in range(np.uint64(indptr[r]), end):
             value = weights[r] * data[a]
-            i = indices[a]
-            for b in range(a, indptr[r + 1]):
-                out[i, indices[b]] += value * data[b]
+            row = out[np.uint64(indices[a])]
+            for b in range(a, end):
+                row[np.uint64(indices[b])] += value * data[b]
+
+
+@compiled(nogil=True, fastmath=True)
+def sparse_times(data, indices, indptr, v, first, last, out):  # type: ignore[no-untyped-def]
+    """out_r = Σ_s z_rs v_s of the CSR rows first … last − 1, each summed alike whatever rows there are beside it."""
+    low = np.uint64(indptr[first])
+    for r in range(np.uint64(first), np.uint64(last)):
+        high = np.uint64(indptr[r + np.uint64(1)])
+        total = 0.0
+        for s in range(low, high):
+            total += data[s] * v[np.uint64(indices[s])]
+        out[r] = total
+        low = high
 
 
 @compiled(nogil=True)

@@ -80,9 +80,10 @@ def _dot_row(A, i, u):  # type: ignore[no-untyped-def]
         return dense
 
     def csr(A, i, u):  # type: ignore[no-untyped-def]
+        data, indices, indptr = A
         total = 0.0
-        for s in range(A[2][i], A[2][i + 1]):
-            total += A[0][s] * u[A[1][s]]
+        for s in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[s] * u[np.uint64(indices[s])]
         return total
 
     return csr
@@ -99,8 +100,9 @@ def _add_row(A, i, scale, out):  # type: ignore[no-untyped-def]
         return dense
 
     def csr(A, i, scale, out):  # type: ignore[no-untyped-def]
-        for s in range(A[2][i], A[2][i + 1]):
-            out[A[1][s]] += scale * A[0][s]
+        data, indices, indptr = A
+        for s in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            out[np.uint64(indices[s])] += scale * data[s]
 
     return csr
 

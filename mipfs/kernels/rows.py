@@ -74,6 +74,15 @@ def kinds(A: Any, most: int) -> tuple[Integers, Integers]:
     return first[:count], kind
 
 
+def rows_at(A: Any, rows: Integers) -> tuple[Any, Any, Any]:
+    """Some rows of a CSR triple, as a triple."""
+    values, columns, pointer = A
+    sizes = pointer[rows + 1] - pointer[rows]
+    ends = np.append(0, np.cumsum(sizes))
+    places = np.repeat(pointer[rows] - ends[:-1], sizes) + np.arange(ends[-1])
+    return values[places], columns[places], ends
+
+
 def _as_triple(A: npt.NDArray[np.float64]) -> tuple[Any, Any, Any]:
     """The triple of a dense array, all entries stored."""
     n, d = A.shape

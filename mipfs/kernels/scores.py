@@ -93,11 +93,11 @@ def bounded_pull(stored, reach, columns, v, sizes, low, high):  # type: ignore[n
         total = 0.0
         if divided:
             by = divisor[j]
-            for s in range(indptr[j], indptr[j + 1]):
-                total += data[s] / by * v[indices[s]]
+            for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+                total += data[s] / by * v[np.uint64(indices[s])]
         else:
-            for s in range(indptr[j], indptr[j + 1]):
-                total += data[s] * v[indices[s]]
+            for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+                total += data[s] * v[np.uint64(indices[s])]
         sizes[r] = abs(total) * scale[j]
 
 

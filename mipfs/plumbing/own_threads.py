@@ -245,10 +245,13 @@ def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None
     others = [_Job(partial(work, ends[k], ends[k + 1])) for k in range(1, count)]
     for job in others:
         _begin(job)
-    work(0, ends[1])
+    try:
+        work(0, ends[1])
+    finally:
+        for job in others:
+            while not job.wait(POLL_SECONDS):
+                pass
     for job in others:
-        while not job.wait(POLL_SECONDS):
-            pass
         job.result()
 
 

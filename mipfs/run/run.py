@@ -21,7 +21,8 @@ from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.machine import one_blas_thread
+from mipfs.plumbing.blocks import inside
+from mipfs.plumbing.machine import at_work, one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
@@ -410,9 +411,8 @@ def interruptible(run: Run) -> Iterator[None]:
     """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
 
     A terminal that closes sends some at once: those of the next `REPEATED_SECONDS` are the first. BLAS runs on
-    one thread meanwhile.
-
-    The subproblems are small: a second BLAS thread costs more than it brings.
+    one thread meanwhile: the subproblems are small, and a second one costs more than it brings. Of long data what this
+    thread does, such as a root, is shared by as many threads as the run may have, in blocks (`mipfs.plumbing.blocks`).
     """
     strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
 
@@ -425,7 +425,8 @@ def interruptible(run: Run) -> Iterator[None]:
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)
 
-    with unraised(), struck(strike), handled(ask), one_blas_thread():
+    threads = at_work(getattr(run.options, "threads", None))
+    with unraised(), struck(strike), handled(ask), one_blas_thread(), inside(lambda: threads):
         yield
 
 

@@ -28,6 +28,7 @@ from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.errors import NumericalError, UsageError
+from mipfs.inner.designs import meet_long
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.plumbing.signals import handled
@@ -273,8 +274,10 @@ def _compile(kind: Kind, asked: Asked) -> None:
         if asked.came:
             return
         problem = tiny(kind, share)
-        equal_rows(problem.data.block().values, problem.data.y)  # which runs with few samples leave out
+        for block in (problem.data.block(), problem.data.block(np.arange(2))):
+            equal_rows(block.values, problem.data.y)  # which runs with few samples leave out
         project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
+        meet_long(problem.data.block().values)  # and those of few numbers
         empty_proof(problem).duals.add(*no_dual(problem))  # as a proof does after the clock
         if kind.enumerated:
             _try_out(kind, asked, problem.replace(M=1))

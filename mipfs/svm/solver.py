@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
+from mipfs.data.matrix import by_label, refined
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.svm.projection import project
 
 if TYPE_CHECKING:
     from mipfs.svm.labellings import Combination
@@ -160,7 +163,7 @@ class Solver(ABC):
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
         u, alpha, rho, warm = self._begin(k, root, shift, start)
-        rows, c, kind = self._distinct(A, ids)
+        rows, c, kind, signs = self._distinct(A, ids)
         best = None
         steps = 0
         for attempt in range(MOST_ATTEMPTS):
@@ -172,6 +175,8 @@ class Solver(ABC):
             careful = attempt >= RESTART_ATTEMPT
             rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
+                if self.bias:  # of the kinds, which are few, not of all samples (`feasible_dual`)
+                    own = project(own, self.loss.top(c), signs, True, c)
                 alpha[:] = self.unit_c * (own / c)[kind]
             steps = steps + taken
             warm = True
@@ -185,7 +190,7 @@ class Solver(ABC):
         assert best is not None
         return best
 
-    def _distinct(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None]:
+    def _distinct(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None, Array]:
         """Rows and weights to minimise over, one row of every kind where sparse samples are alike on the columns.
 
         Returns
@@ -193,20 +198,23 @@ class Solver(ABC):
         rows : as A, with m rows
         c : (m,) weights, sums over the samples of a kind
         kind : (n,) the kind of every sample, or None where every sample is on its own
+        signs : (m,) labels; with a bias samples of both are never alike
         """
-        from mipfs.kernels.rows import kinds
+        from mipfs.kernels.rows import kinds, rows_at
 
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
-            return A, self.unit_c, None
-        first, kind = kinds(A, int(MERGE_BELOW * data.n_samples))
+            return A, self.unit_c, None, data.y
+        most, part = int(MERGE_BELOW * data.n_samples), data.block(ids).values
+        if self.bias and sparse.issparse(part):
+            kind: npt.NDArray[Any] = np.empty(data.n_samples, np.int32)
+            first, _ = refined(part, kind, by_label(data.y, kind), most)
+        else:
+            first, kind = kinds(A, most)
         if first.size == 0:
-            return A, self.unit_c, None
+            return A, self.unit_c, None, data.y
         c = np.bincount(kind, self.unit_c).astype(float)
-        if not isinstance(A, tuple):
-            return A[first], c, kind
-        rows = sparse.csr_array(A, shape=(kind.size, ids.size + int(self.bias)))[first]
-        return _triple(rows), c, kind
+        return rows_at(A, first) if isinstance(A, tuple) else A[first], c, kind, data.y[first]
 
     def _room(self, size: int) -> Array:
         """The buffer of dense rows, grown where it is too small."""
@@ -385,8 +393,3 @@ def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> 
         return (X.data * data.y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
     away = off[ids]
     return np.asfortranarray(part.dense(away) * data.y[:, None]), center - away
-
-
-def _triple(rows: Any) -> tuple[Any, Any, Any]:
-    """A CSR matrix as the kernels take it."""
-    return rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)
