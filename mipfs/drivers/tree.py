@@ -248,7 +248,7 @@ class Tree(TreeProof):
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 
     def cut(self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any]) -> list[Unit]:
-        """The units of work of some open nodes, with so many nodes each."""
+        """The units of work of some open nodes, of sizes (U,) that add up to them."""
         prices = self.prices.of(nodes.heads["prices"])
         ends = np.cumsum(sizes)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
