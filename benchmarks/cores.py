@@ -49,6 +49,9 @@ PROBLEMS: dict[str, Callable[[], Problem | None]] = {
     "sonar10": lambda: real("sonar", 10, 1.0),
     "500x100": lambda: drawn(500, 100, 20, 32.0),
     "spambase10": lambda: real("spambase", 10, 0.1),
+    "colon3": lambda: real("colon_alon", 3, 10.0),
+    "colon3-1": lambda: real("colon_alon", 3, 1.0),
+    "leukemia2": lambda: real("leukemia_golub", 2, 10.0),
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import Earlier
+from mipfs.drivers.earlier import Earlier, apart
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
@@ -18,7 +19,21 @@ from mipfs.proof import saved as proofs
 
 NAMES = "tree_", "node_", "proof"
 """How names of arrays begin that are the tree's."""
-TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounding", "loss")
+ABOVE = "above_"
+"""How names begin of the tree above a level, which goes on when all is proven up to that."""
+TOTALS = (
+    "floor",
+    "closed_at",
+    "n_nodes",
+    "steps",
+    "stalled",
+    "rescued",
+    "rounding",
+    "enumerated",
+    "svms",
+    "loss",
+    "level",
+)
 
 
 def why_none(problem: Problem, options: Any) -> str:
@@ -33,6 +48,20 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
+def of_tree(tree: Tree, taken: Sequence[Unit] = ()) -> Arrays:
+    """The open nodes and the proof of a tree, and what it has counted; units that are `taken` have open nodes."""
+    return {
+        "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
+        "tree_alive": tree.relaxation.alive,
+        "tree_lost": np.array(tree.lost),
+        "tree_kept": np.array(tree.run.options.certificate),
+        "tree_listed": np.array(tree.run.wants_all),
+        **tree.waiting.arrays([unit.nodes for unit in taken if not unit.goes_on], tree.relaxation.alive.size),
+        "tree_prices": tree.prices.array(),
+        **proofs.saved(tree.proof),
+    }
+
+
 def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()) -> Arrays:
     """Everything that the tree needs to go on.
 
@@ -42,20 +71,9 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     earlier : Earlier, optional, the tree that it began anew after
     taken : units that are being explored, whose nodes count as open
     """
-    kept: Arrays = {
-        "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
-        "tree_alive": tree.relaxation.alive,
-        "tree_lost": np.array(tree.lost),
-        "tree_kept": np.array(tree.run.options.certificate),
-        "tree_listed": np.array(tree.run.wants_all),
-    }
-    return (
-        kept
-        | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
-        | {"tree_prices": tree.prices.array()}
-        | proofs.saved(tree.proof)
-        | ({} if earlier is None else earlier.kept)
-    )
+    kept = of_tree(tree, taken)
+    kept |= {f"{ABOVE}{name}": array for name, array in tree.above.items()}
+    return kept | ({} if earlier is None else earlier.kept)
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:
@@ -75,7 +93,7 @@ def check_kept(arrays: Arrays, is_wanted: bool) -> None:
 def restored(tree: Tree, arrays: Arrays) -> None:
     """Fill a tree that was not planted with what `saved` kept."""
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
-        setattr(tree, name, value if name in ("floor", "closed_at", "loss") else int(value))
+        setattr(tree, name, value if name in ("floor", "closed_at", "loss", "level") else int(value))
     proofs.restored(tree.proof, arrays)
     alive = arrays["tree_alive"]
     tree.narrow(alive)
@@ -92,3 +110,15 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     if np.any((heads["prices"] < -1) | (heads["prices"] >= len(tree.prices))):
         raise ValueError("a node has multipliers that are none")
     tree.waiting.extend(nodes, in_order=True)
+    tree.above = apart(arrays, ABOVE)[0]
+
+
+def risen(tree: Tree) -> None:
+    """Go on above the level up to which all was proven, where the tree stood when that began; it counts on."""
+    counted = {name: getattr(tree, name) for name in TOTALS[2:]}
+    arrays = tree.above
+    tree.begin_anew()
+    restored(tree, arrays)
+    for name, total in counted.items():
+        setattr(tree, name, total)
+    tree.level, tree.above = math.inf, {}
