@@ -173,9 +173,15 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
     batch = max(settings.batch, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit
-    taken = sum(len(part.unit) for part in out)
+    taken = sum(part.unit.size for part in out)
     left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken
     return int(max(settings.batch, min(batch, left)))
+
+
+def _left(run: Run, tree: Tree, out: Sequence[Part]) -> float:
+    """How many nodes a limit of nodes leaves, those that are out taken off."""
+    limit = run.options.iteration_limit
+    return math.inf if limit is None else limit - tree.n_nodes - sum(part.unit.size for part in out)
 
 
 def _merge(
@@ -190,7 +196,7 @@ def _merge(
 def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     """Take over the bound, and tell how far the tree is."""
     if anchors.is_on:
-        run.count(enumerated=anchors.closed, completions=anchors.solved)
+        run.count(enumerated=tree.enumerated, completions=tree.svms)
     run.iteration = tree.n_nodes
     run.raise_bound(min(bound, run.objective))
     run.reserve(tree.to_write)
@@ -239,18 +245,22 @@ class BranchAndBound:
     def step(self, exploration: Exploration, out: Sequence[Part]) -> Sequence[Part]:
         """Hand out the nodes of least bound, take over those of the batch before, `out`; returns what is out then."""
         run, tree, beside = self.run, self.tree, self.beside
+        if not out and (level := self.anchors.level()) < math.inf:
+            tree.above, tree.level = tree_state.of_tree(tree), level
         batch = _batch(run, tree, out)
-        units = tree.units(self.anchors.enumerated(tree.pop(batch)), tree.cutoff)
+        enumerated, others = self.anchors.units(tree.pop(batch), tree.cutoff, _left(run, tree, out))
+        units = enumerated + tree.units(others, tree.cutoff)
         searching = exploration.beside(beside.begin())
         handed = exploration.begin(units)
         _merge(tree, exploration, out, searching)
         run.is_exact = beside.comes_to_rest
-        if handed and tree.n_open < batch:
+        has_turns = any(part.unit.is_enumerated for part in handed)  # which a state does not hold
+        if handed and (tree.n_open < batch or (run.is_exact and has_turns)):
             _merge(tree, exploration, handed)
             handed = []
         if not handed:
             beside.round()
-        run.closed = not tree.n_open and not handed
+        run.closed = not tree.n_open and not handed and not self._rises()
         self.supports.reduce()
         if run.is_exact:
             beside.rest()
@@ -259,6 +269,19 @@ class BranchAndBound:
         least = [float(part.unit.nodes.heads["bound"].min()) for part in handed]
         _report(run, tree, min([tree.bound, *least]), self.anchors)
         return handed
+
+    def _rises(self) -> bool:
+        """Whether a tree that is closed was so up to a level alone: then the tree above it goes on."""
+        run, tree = self.run, self.tree
+        is_less = tree.level < self.supports.cutoff
+        if is_less:
+            run.raise_bound(min(tree.bound, run.objective))
+            arrays = tree_state.of_tree(tree)
+            self.earlier = better(self.earlier, Earlier(tree.bound, tree.finish(), arrays))
+            tree_state.risen(tree)
+        else:
+            tree.level, tree.above = math.inf, {}
+        return is_less
 
     def finish(self) -> None:
         """Leave in the run what was proven, and found."""
@@ -274,9 +297,7 @@ class BranchAndBound:
         kept = {**supports.arrays(), **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()}}
         kept |= {f"cuts_{name}": array for name, array in proofs.saved_cuts(supports.pool).items()}
         taken = [part.unit for part in out]
-        return {
-            **tree_state.saved(self.tree, self.earlier, taken), **kept, **self.beside.arrays(), **self.anchors.arrays()
-        }  # fmt: skip
+        return {**tree_state.saved(self.tree, self.earlier, taken), **kept, **self.beside.arrays()}
 
     @restoring
     def _take_up(self, kept: Arrays) -> None:
@@ -284,7 +305,6 @@ class BranchAndBound:
         self.supports.subproblem.take_up(apart(kept, "sub_")[0])
         proofs.restored_cuts(self.supports.pool, apart(kept, "cuts_")[0])
         self.beside.take_up(kept)
-        self.anchors.take_up(kept)
 
 
 def _planted(run: Run, supports: Supports) -> BranchAndBound:
@@ -323,6 +343,8 @@ def _gone_on(
     tree_state.check_kept(arrays, run.options.certificate)
     earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
+    if tree.above:
+        of(tree.above)  # it holds together
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
     lacks_supports = run.wants_all and not arrays["tree_listed"]  # those of leaves that are done
@@ -349,7 +371,7 @@ def enumerated(problem: Problem) -> int:
 
 def completion_kernels(problem: Problem) -> Sequence[Step]:
     """The kernels of nodes that are closed by enumeration."""
-    return Completions(problem, np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)).kernels()
+    return Completions(problem, np.arange(problem.atoms.count)).kernels()
 
 
 def grows(problem: Problem, active: Sequence[str] | None) -> bool:

@@ -41,6 +41,7 @@ class Pieces:
     ----------
     found : sequence of Found, not empty
     heads : (B,) OPEN_NODE, the open nodes that they were explored from, in order
+    goes_on : (B,) bool, optional, which pieces go on where the one before ends: at the last node that this leaves
 
     Attributes
     ----------
@@ -48,9 +49,12 @@ class Pieces:
     prices : (D, rows) multipliers that go with the fresh dual vectors
     """
 
-    def __init__(self, found: Sequence[Found], heads: npt.NDArray[Any]) -> None:
+    def __init__(
+        self, found: Sequence[Found], heads: npt.NDArray[Any], goes_on: npt.NDArray[np.bool_] | None = None
+    ) -> None:
         self._found = found
         self._heads = heads
+        self._goes_on = np.zeros(heads.size, dtype=bool) if goes_on is None else goes_on
         self.totals = self._joined("totals")
         self.prices = self._joined("prices")
 
@@ -74,6 +78,7 @@ class Pieces:
         begun = duals.extend(self._joined("packed"), ends, added["grid"], added["top"], added["width"])
         self._before = np.cumsum(fresh) - fresh
         self._begun = begun
+        self._put_behind(proof.n_nodes + np.cumsum(n_places - 1) - n_places)
         places = self._joined("places")
         feature = np.append(alive, [SCREENED, -1])[places["feature"]]
         local = places["dual"]
@@ -83,6 +88,22 @@ class Pieces:
         self._first = proof.attach_all(
             self._heads["place"], n_places, feature, children, dual, places["value"], numbered
         )
+
+    def _put_behind(self, first: Integers) -> None:
+        """Let pieces that go on begin where those before end; first (B,) is the place before their second one."""
+        later = np.flatnonzero(self._goes_on)
+        if later.size:
+            ends = np.cumsum(self._joined("counts"))[later - 1] - 1
+            local = one_after_the_other([one.back.heads for one in self._found])["place"][ends]
+            self._heads["place"][later] = first[later - 1] + local
+
+    @property
+    def _is_gone_on(self) -> npt.NDArray[np.bool_]:
+        """Which of the nodes that pieces leave another piece begins with."""
+        counts = self._joined("counts")
+        found = np.zeros(int(counts.sum()), dtype=bool)
+        found[np.cumsum(counts)[np.flatnonzero(self._goes_on) - 1] - 1] = True
+        return found
 
     def _shown(self, numbers: Numbers, places: npt.NDArray[Any]) -> Integers:
         """The proof's multipliers at every place, by its dual vector in its piece."""
@@ -119,6 +140,7 @@ class Pieces:
         heads["place"] = np.where(place > 0, moved, np.repeat(self._heads["place"], counts))
         heads["dual"] = self._position(parent, counts)
         heads["prices"] = -1 if numbers is None else self._of(numbers.first, numbers.others, parent, counts)
+        heads = heads[~self._is_gone_on]
         return OpenNodes(heads, np.concatenate([one.back.words for one in self._found]))
 
 

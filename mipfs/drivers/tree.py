@@ -25,6 +25,7 @@ from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
 from mipfs.drivers.tree_proof import Node, TreeProof
 from mipfs.drivers.waiting import Waiting, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
+from mipfs.inner.completions import are_few
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
 from mipfs.inner.unit import Explored, Unit
@@ -32,6 +33,7 @@ from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.plumbing.arrays import Arrays
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
@@ -68,6 +70,9 @@ class Tree(TreeProof):
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
+        self.enumerated = self.svms = self.svm_steps = 0
+        self.level = math.inf
+        self.above: Arrays = {}
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self.waiting = Waiting(run.room)
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
@@ -79,14 +84,18 @@ class Tree(TreeProof):
 
     @property
     def cutoff(self) -> float:
-        """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
-        return self.supports.cutoff
+        """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted.
+
+        Before, all may be proven up to a level; `above` is the tree as it stood when that began.
+        """
+        return min(self.level, self.supports.cutoff)
 
     def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
         run = self.run
         stops = (lambda: run.must_stop), self.stop
-        return RowsRelaxation(run.problem, alive, *stops, run.settings.relaxation, self.rule, run.settings.nodes)
+        steering = run.settings.relaxation, self.rule, run.settings.nodes, run.settings.completions
+        return RowsRelaxation(run.problem, alive, *stops, *steering)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
@@ -95,7 +104,9 @@ class Tree(TreeProof):
         if self.is_plain:
             problem = problem.restricted(alive)
             alive = np.arange(alive.size)
-        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], self.run.settings.nodes)
+        settings = self.run.settings
+        few = settings.completions if are_few(self.run.problem, settings.completions) else None
+        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], settings.nodes, few)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
@@ -150,6 +161,11 @@ class Tree(TreeProof):
         if n_samples < min(self.run.problem.atoms.count, self.run.settings.root.large):
             self.supports.search(self.supports.pool)
 
+    def begin_anew(self) -> None:
+        """Forget the open nodes and the proof."""
+        self.waiting = Waiting(self.run.room)
+        self.begin_proof()
+
     def narrow(self, alive: Integers) -> None:
         """Go on with the atoms `alive` alone, as an earlier run did."""
         if alive.size < self.relaxation.alive.size:
@@ -158,7 +174,7 @@ class Tree(TreeProof):
 
     def forget(self, taken: Sequence[Unit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
-        held = [unit.nodes.heads for unit in taken] + [self.waiting.heads]
+        held = [unit.nodes.heads for unit in taken if not unit.goes_on] + [self.waiting.heads]
         duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
         prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
         at = 0
@@ -299,19 +315,35 @@ class Tree(TreeProof):
     ) -> tuple[list[tuple[Node, RowsOutcome]], list[Node], list[Node]]:
         """Enter what was explored; returns what the interior point solved, stuck nodes, and leaves."""
         heads, pieces, outcomes = list[npt.NDArray[Any]](), list[Found](), list[tuple[Node, RowsOutcome]]()
-        for unit, one in zip(units, found, strict=True):
+        goes_on = list[bool]()
+        for unit, one in zip(units, self._whole(units, found), strict=True):
             if one is None:
-                self.waiting.extend(unit.nodes, in_order=True)
+                if not unit.goes_on:
+                    self.waiting.extend(unit.nodes, in_order=True)
                 continue
             for at, outcome in zip(np.flatnonzero(~one.explored).tolist(), one.outcomes, strict=True):
                 outcomes.append((self.node(unit.nodes, at), outcome))
             if one.found is not None:
+                self.count_enumerated(one.found.totals if unit.is_enumerated else one.found.totals[:0])
                 heads.append(unit.nodes.heads[one.explored])
                 pieces.append(one.found)
+                goes_on += [unit.goes_on] * pieces[-1].totals.size
         if not pieces:
             return outcomes, [], []
         joined = one_after_the_other(heads)
-        return outcomes, *self.take_pieces(Pieces(pieces, joined), joined["prices"])
+        return outcomes, *self.take_pieces(Pieces(pieces, joined, np.array(goes_on)), joined["prices"])
+
+    def _whole(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Explored | None]:
+        """What came of units, with nothing between two that go on with one node: what is missing there is left open."""
+        whole, comes, relaxation = list(found), False, self.relaxation
+        for at in range(len(units) - 1, -1, -1):
+            one, unit = whole[at], units[at]
+            if one is not None and one.found is None and unit.turn is not None:  # there was nothing to do, or no time
+                one = whole[at] = None
+            if one is None and comes:
+                one = whole[at] = relaxation.completions.left_open(unit, relaxation.propagation.sides)
+            comes = unit.goes_on and (comes or one is not None)
+        return whole
 
     def take_pieces(self, pieces: Pieces, prices: Integers) -> tuple[list[Node], list[Node]]:
         """Enter the pieces of explorations into the proof, and keep what they left open but stuck nodes, and leaves."""
@@ -324,6 +356,7 @@ class Tree(TreeProof):
         back = pieces.back(numbers)
         why = back.heads["why"]
         stuck, leaves = ([self.node(back, at) for at in np.flatnonzero(why == kind).tolist()] for kind in APART)
+        why[why == subtree.REST] = subtree.OPEN
         self.waiting.extend(back._replace(heads=back.heads[~np.isin(why, APART)]))
         return stuck, leaves
 
@@ -341,6 +374,12 @@ class Tree(TreeProof):
                 if often or not is_first:
                     self.offers.append((size, total))
                     self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
+
+    def count_enumerated(self, totals: npt.NDArray[Any]) -> None:
+        """Count the selections whose completions were enumerated, the SVMs of that, and their steps."""
+        self.enumerated += int(totals["solved"].sum())
+        self.svms += int(totals["svms"].sum())
+        self.svm_steps += int(totals["steps"].sum())
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Take over what the interior point found at a node: prune it, or fix, and split it.
@@ -466,9 +505,13 @@ class Tree(TreeProof):
 
     @property
     def work(self) -> float:
-        """Newton steps so far, times samples and features, in units of `SearchSettings.unit`."""
-        size = self.run.problem.data.n_samples * self.relaxation.alive.size
-        return self.steps * size / float(self.run.settings.search.unit)
+        """Newton steps so far, times samples and features, in units of `SearchSettings.unit`.
+
+        An SVM on completions counts as many scores as it costs, whatever steps it takes: they see few features.
+        """
+        n, settings = self.run.problem.data.n_samples, self.run.settings
+        steps = (self.steps - self.svm_steps) * self.relaxation.alive.size + self.svms * settings.completions.worth
+        return float(n * steps / settings.search.unit)
 
     @cached_property
     def svm_work(self) -> float:

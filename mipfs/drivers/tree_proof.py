@@ -77,13 +77,18 @@ class TreeProof:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.proof = empty_proof(run.problem, tape=Tape(run.room))
+        self.lost = False
+        self.begin_proof()
+
+    def begin_proof(self) -> None:
+        """Begin with an empty proof."""
+        self.proof = empty_proof(self.run.problem, tape=Tape(self.run.room))
         self.floor = math.inf
         self.closed_at = math.inf
-        self.lost = False
-        self.prices = Prices(len(run.problem.selection.rows))
+        self.prices = Prices(len(self.run.problem.selection.rows))
         self._needed = 0
         self._shown = dict[int, int]()
+        self.__dict__.pop("rays", None)
 
     def screen(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import Earlier
+from mipfs.drivers.earlier import Earlier, apart
 from mipfs.drivers.pieces import one_after_the_other
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.waiting import of_arrays
@@ -20,7 +21,21 @@ from mipfs.proof import saved as proofs
 
 NAMES = "tree_", "node_", "proof"
 """How names of arrays begin that are the tree's."""
-TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounding", "loss")
+ABOVE = "above_"
+"""How names begin of the tree above a level, which goes on when all is proven up to that."""
+TOTALS = (
+    "floor",
+    "closed_at",
+    "n_nodes",
+    "steps",
+    "stalled",
+    "rescued",
+    "rounding",
+    "enumerated",
+    "svms",
+    "loss",
+    "level",
+)
 
 
 def why_none(problem: Problem, options: Any) -> str:
@@ -35,6 +50,20 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
+def of_tree(tree: Tree, taken: Sequence[Unit] = ()) -> Arrays:
+    """The open nodes and the proof of a tree, and what it has counted; units that are `taken` have open nodes."""
+    return {
+        "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
+        "tree_alive": tree.relaxation.alive,
+        "tree_lost": np.array(tree.lost),
+        "tree_kept": np.array(tree.run.options.certificate),
+        "tree_listed": np.array(tree.run.wants_all),
+        **tree.waiting.arrays([unit.nodes for unit in taken if not unit.goes_on], tree.relaxation.alive.size),
+        "tree_prices": tree.prices.array(),
+        **proofs.saved(tree.proof),
+    }
+
+
 def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()) -> Arrays:
     """Everything that the tree needs to go on.
 
@@ -44,24 +73,13 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     earlier : Earlier, optional, the tree that it began anew after
     taken : units that are being explored, whose nodes count as open; of a run at rest, `handed_out` finds them again
     """
-    kept: Arrays = {
-        "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
-        "tree_alive": tree.relaxation.alive,
-        "tree_lost": np.array(tree.lost),
-        "tree_kept": np.array(tree.run.options.certificate),
-        "tree_listed": np.array(tree.run.wants_all),
-    }
     out = taken if tree.run.is_exact else []
     limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out)])
+    kept = of_tree(tree, taken)
     kept |= {"tree_units": np.array([len(unit) for unit in out], dtype=np.int64)}
     kept |= {"tree_limits": limits.view(np.float64).reshape(limits.size, len(LIMITS.names or ()))}
-    return (
-        kept
-        | tree.waiting.arrays([unit.nodes for unit in taken], tree.relaxation.alive.size)
-        | {"tree_prices": tree.prices.array()}
-        | proofs.saved(tree.proof)
-        | ({} if earlier is None else earlier.kept)
-    )
+    kept |= {f"{ABOVE}{name}": array for name, array in tree.above.items()}
+    return kept | ({} if earlier is None else earlier.kept)
 
 
 def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
@@ -93,7 +111,7 @@ def check_kept(arrays: Arrays, is_wanted: bool) -> None:
 def restored(tree: Tree, arrays: Arrays) -> None:
     """Fill a tree that was not planted with what `saved` kept."""
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
-        setattr(tree, name, value if name in ("floor", "closed_at", "loss") else int(value))
+        setattr(tree, name, value if name in ("floor", "closed_at", "loss", "level") else int(value))
     proofs.restored(tree.proof, arrays)
     alive = arrays["tree_alive"]
     tree.narrow(alive)
@@ -110,3 +128,15 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     if np.any((heads["prices"] < -1) | (heads["prices"] >= len(tree.prices))):
         raise ValueError("a node has multipliers that are none")
     tree.waiting.extend(nodes, in_order=True)
+    tree.above = apart(arrays, ABOVE)[0]
+
+
+def risen(tree: Tree) -> None:
+    """Go on above the level up to which all was proven, where the tree stood when that began; it counts on."""
+    counted = {name: getattr(tree, name) for name in TOTALS[2:]}
+    arrays = tree.above
+    tree.begin_anew()
+    restored(tree, arrays)
+    for name, total in counted.items():
+        setattr(tree, name, total)
+    tree.level, tree.above = math.inf, {}

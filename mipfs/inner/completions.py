@@ -1,21 +1,24 @@
-"""The completions of a selection by one more feature, as `mipfs.kernels.completions` rules them out."""
+"""Enumeration of nodes with one or two free places: what `mipfs.kernels.enumeration` is handed, and leaves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numba import boolean
 from scipy import sparse
 
-from mipfs.inner.boolean_node import States, carries
-from mipfs.kernels import completions
+from mipfs.inner.boolean_node import NO_ROWS, States, carries
+from mipfs.inner.unit import Explored, Turn, Unit
+from mipfs.kernels import enumeration
 from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
 from mipfs.kernels.columns import two_at_least
-from mipfs.kernels.completions import ABOVE, DONE, FULL, RULED, STOPPED, Candidates, Given, Ruled, Solvers
+from mipfs.kernels.completions import RULED, Candidates, Given, Ruled, Solvers
+from mipfs.kernels.enumeration import Asked, Left
 from mipfs.kernels.newton import Rows, newton
-from mipfs.kernels.structures import Grid, Samples, given, steering_of
+from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Grid, RowSides, Samples, given, steering_of
+from mipfs.kernels.units import BITS, OPEN_NODE, Found, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.pointers import Step
@@ -25,7 +28,8 @@ from mipfs.settings import CompletionSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
-__all__ = ["ABOVE", "DONE", "FULL", "STOPPED", "Completions", "Found", "are_few", "first_places"]
+MOST_LEAST = 64
+"""Dual vectors for which a unit has room at least."""
 
 
 def are_few(problem: Problem, settings: CompletionSettings) -> bool:
@@ -48,48 +52,20 @@ def first_places(problem: Problem) -> int:
     return (problem.atoms.count if problem.M is None else problem.M) - int(np.count_nonzero(low > 0.5))
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What ruled out completions.
-
-    Attributes
-    ----------
-    left : (m,) int64, the candidates that are left, the one that is furthest from being ruled out first
-    why : DONE, ABOVE (the first of `left` is not ruled out), STOPPED or FULL (to be gone on with)
-    empty : int, which dual vector rules out the selection itself, −1 for none
-    duals : of all vectors, what `DualStore.extend` takes
-    solved, steps : SVMs and their Newton steps
-    """
-
-    left: Integers
-    why: int
-    empty: int
-    duals: tuple[bytes, Integers, Integers, Integers, Integers]
-    solved: int
-    steps: int
-
-    @property
-    def count(self) -> int:
-        """How many dual vectors there are."""
-        return int(self.duals[1].size)
-
-
 class Completions:
-    """Rules out completions, for any thread.
+    """Enumerates nodes, for any thread.
 
     Parameters
     ----------
     problem : Problem with `are_few`
     alive : (k,) positions of the features that no screening has excluded
-    stop : (1,) int8, set from outside to give up
     settings : CompletionSettings, optional
     """
 
-    def __init__(
-        self, problem: Problem, alive: Integers, stop: States, settings: CompletionSettings = CompletionSettings()
-    ) -> None:
+    def __init__(self, problem: Problem, alive: Integers, settings: CompletionSettings = CompletionSettings()) -> None:
         data, loss = problem.data, get_loss(problem.loss)
-        self.stop = stop
+        assert problem.M is not None
+        self.M = problem.M
         self.settings = settings
         self.alive = alive
         self._loss = loss
@@ -141,38 +117,77 @@ class Completions:
     def kernels(self) -> list[Step]:
         """What is called, not compiled yet."""
         hinge, smooth = self._steps
-        ruled = self._room(np.arange(1))
         handed = Given(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
-        steps = Step.of(completions.complete, handed, np.arange(1), 0.0, ruled, self.stop)
+        nodes, asked = OpenNodes(given(OpenNodes.empty().heads), given(OpenNodes.empty().words)), self._asked(None, 0.0)
+        stop = np.zeros(1, dtype=np.int8)
+        steps = Step.of(
+            enumeration.enumerate_nodes, handed, NO_ROWS, nodes, asked, *self._room(0, asked, 0), stop, returns=boolean
+        )
         return [steps, hinge if self._samples.loss.is_smoothed else smooth, *self._loss.kernels.steps]
 
-    def _room(self, left: Integers) -> Ruled:
-        n = self._samples.y.size
+    def _asked(self, turn: Turn | None, target: float) -> Asked:
+        begin, end = (0, 0) if turn is None else turn[:2]
+        return Asked(self.M, begin, end, float(target), self.settings.leaves)
+
+    def _room(self, count: int, asked: Asked, rows: int) -> tuple[Left, Ruled]:
+        """Room for what is left of `count` nodes, and for dual vectors."""
+        n, k, one = self._samples.y.size, self.alive.size, self.settings
         each = 8 * n + n // 4 + 4
-        most = max(2, min(left.size + 1, self.settings.bytes // each))
+        most = max(MOST_LEAST, one.bytes // each)
+        selections = count + asked.end - asked.begin
+        chains = 2 * k if rows else 0
+        places = most + k + 64 + selections * (4 + 2 * one.apart + chains)
+        nodes = selections * (one.apart + 1) + count + 1
+        totals = np.zeros(count, TOTALS)
+        ids, states = np.empty((2, k), dtype=np.int64), np.empty((3, k), dtype=np.int8)
+        left = Left(
+            np.empty(places, PLACE), totals, np.empty(nodes, OPEN_NODE),
+            np.empty(nodes * (-(-k // BITS) + self.M), dtype=np.int32), np.zeros(1, dtype=np.int64),
+            ids[0], ids[1], states[0], states[1], states[2], np.zeros(k, dtype=np.float32),
+        )  # fmt: skip
         ends, grid, top, width = (np.empty(most, dtype=np.int64) for _ in range(4))
-        totals = np.zeros(1, dtype=RULED)
-        totals["left"] = left.size
-        totals["empty"] = -1
-        return Ruled(left.astype(np.int64), np.empty(most * each, dtype=np.uint8), ends, grid, top, width, totals)
+        ruled = Ruled(
+            np.empty(k, dtype=np.int64), np.empty(k + 2, dtype=np.int64),
+            np.empty(min(one.apart, one.leaves), dtype=np.int64),
+            np.empty(most * each, dtype=np.uint8), ends, grid, top, width, np.zeros(1, dtype=RULED),
+        )  # fmt: skip
+        return left, ruled
 
-    def of(self, inside: Integers, left: Integers, target: float) -> Found:
-        """Rule out completions of a selection.
+    def left_open(self, unit: Unit, sides: RowSides) -> Explored:
+        """A unit of which nothing is done: the columns of its turn are open nodes."""
+        return self.explore(unit, sides, np.full(1, enumeration.OPEN_NODES, dtype=np.int8))
 
-        Parameters
-        ----------
-        inside : (d,) the selection S, positions among the alive
-        left : (m,) the candidates
-        target : float, what must be proven of each
+    def explore(self, unit: Unit, sides: RowSides, stop: States) -> Explored:
+        """Enumerate the nodes of a unit, as far as `stop` (1,) lets it; nothing is found where nothing was to do.
+
+        Raises
+        ------
+        ValueError
+            The nodes are those of other atoms.
         """
-        ruled = self._room(left)
         solvers, samples = self._made
         handed = Given(solvers, self._columns, samples, self._grid, self._steering)
-        chosen = np.ascontiguousarray(inside, dtype=np.int64)
-        completions.complete(handed, chosen, float(target), ruled, self.stop)
-        total = ruled.totals[0]
-        count = int(total["duals"])
-        ends, grid, top, width = (one[:count].copy() for one in (ruled.ends, ruled.grid, ruled.top, ruled.width))
-        duals = ruled.packed[: int(total["bytes"])].tobytes(), ends, grid, top, width
-        left = ruled.left[: int(total["left"])].copy()
-        return Found(left, int(total["why"]), int(total["empty"]), duals, int(total["solved"]), int(total["steps"]))
+        nodes = OpenNodes(given(unit.nodes.heads), given(unit.nodes.words))
+        rows = sides.indptr.size - 1
+        asked = self._asked(unit.turn, unit.limits["cutoff"][0])
+        left, ruled = self._room(len(unit), asked, rows)
+        if not enumeration.enumerate_nodes(handed, sides, nodes, asked, left, ruled, stop):
+            raise ValueError("the open nodes are those of other atoms")
+        found = _found(left, ruled, rows, self.alive.size)
+        return Explored(np.ones(len(unit), dtype=bool), found if found.places.size else None, [], [])
+
+
+def _found(left: Left, ruled: Ruled, rows: int, k: int) -> Found:
+    """What was left of a unit, in arrays of its size."""
+    totals = left.totals
+    count, n_nodes = int(totals["duals"].sum()) - totals.size, int(totals["nodes"].sum())
+    duals = np.empty(count, DUAL)
+    for name, kept in (("grid", ruled.grid), ("end", ruled.ends), ("top", ruled.top), ("width", ruled.width)):
+        duals[name] = kept[:count]
+    back = OpenNodes(left.heads[:n_nodes].copy(), left.words[: int(left.used[0])].copy())
+    packed = ruled.packed[: int(totals["bytes"].sum())].copy()
+    return Found(
+        totals, left.places[: int(totals["places"].sum())].copy(), duals, packed,
+        np.zeros((count, rows)), back, totals["nodes"].copy(), np.empty((0, k), dtype=np.float32), np.empty(0),
+        np.zeros(totals.size, dtype=np.int64), np.zeros(totals.size, dtype=bool),
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from mipfs.inner.unit import Explored, Unit
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
-from mipfs.settings import NodeSettings
+from mipfs.settings import CompletionSettings, NodeSettings
 
 MAKING = ProcessLock()
 
@@ -34,14 +34,24 @@ class NodeSolver:
     loss : float, as of `Relaxation.coarsen`
     rule : str, the module of a branching rule
     nodes : NodeSettings
+    completions : CompletionSettings, optional, where nodes are enumerated
     """
 
-    def __init__(self, problem: Problem, alive: Integers, loss: float, rule: str, nodes: NodeSettings) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        alive: Integers,
+        loss: float,
+        rule: str,
+        nodes: NodeSettings,
+        completions: CompletionSettings | None = None,
+    ) -> None:
         self.problem = problem
         self.alive = alive
         self.loss = loss
         self.rule = rule
         self.nodes = nodes
+        self.completions = completions
         self.version = kept.version()
         self._made: RowsRelaxation | None = None
 
@@ -62,8 +72,12 @@ class NodeSolver:
             if self._made is None:
                 never = np.zeros(1, dtype=np.int8)
                 rule = import_module(self.rule).choose
-                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
-                self._made.coarsen(self.loss)
+                made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
+                made.coarsen(self.loss)
+                if self.completions is not None:
+                    made.of_completions = self.completions
+                    _ = made.completions  # once, for all units
+                self._made = made
         return self._made.stopped_by(stop)
 
     def explore(self, unit: Unit, seconds: float | None) -> Explored:

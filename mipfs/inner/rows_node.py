@@ -33,6 +33,7 @@ from mipfs.inner.boolean_node import (
     branching,
     carries,
 )
+from mipfs.inner.completions import Completions
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.tall import known, may_pay
@@ -46,7 +47,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
-from mipfs.settings import NodeSettings, RelaxationSettings
+from mipfs.settings import CompletionSettings, NodeSettings, RelaxationSettings
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
@@ -94,6 +95,7 @@ class RowsRelaxation:
     settings : RelaxationSettings, optional
     rule : a branching rule, a compiled function of `mipfs.branching`
     nodes : NodeSettings, optional, of the compiled nodes
+    completions : CompletionSettings, optional, of nodes that are enumerated
     """
 
     def __init__(
@@ -105,9 +107,11 @@ class RowsRelaxation:
         settings: RelaxationSettings = RelaxationSettings(),
         rule: Any = largest_weight.choose,
         nodes: NodeSettings = NodeSettings(),
+        completions: CompletionSettings = CompletionSettings(),
     ) -> None:
         self.problem = problem
         self.alive = alive
+        self.stop = stop
         self.must_stop = must_stop
         self.settings = settings
         self.rule = rule
@@ -117,14 +121,21 @@ class RowsRelaxation:
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
         self.kernel = Relaxation(problem, alive, stop, rule, nodes) if prices_suffice(problem) else None
+        self.of_completions = completions
         self._known: list[Known | None] = []
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
         other = copy.copy(self)
         other.must_stop = lambda: bool(stop[0])
+        other.stop = stop
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
         return other
+
+    @cached_property
+    def completions(self) -> Completions:
+        """What enumerates nodes; copies share it, if it was made before."""
+        return Completions(self.problem, self.alive, self.of_completions)
 
     @cached_property
     def boolean(self) -> Boolean:
@@ -146,6 +157,7 @@ class RowsRelaxation:
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
+        other.__dict__.pop("completions", None)
         if self.kernel is not None:
             other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule, self.kernel.settings)
         return other
@@ -184,6 +196,8 @@ class RowsRelaxation:
 
     def explore_unit(self, unit: Unit) -> Explored:
         """Explore the subtrees below some nodes, and solve by the interior point those that are not for the kernel."""
+        if unit.is_enumerated:
+            return self.completions.explore(unit, self.propagation.sides, self.stop)
         explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
         found, rescued = None, list[RowsOutcome]()
         if self.kernel is not None and explored.any():

@@ -18,6 +18,18 @@ from mipfs.kernels.units import FirstDuals, Found, OpenNodes, laid_out
 from mipfs.plumbing.arrays import Array, Integers
 
 
+class Turn(NamedTuple):
+    """Which columns of a node with two free places are put in, by their order (`mipfs.kernels.enumeration`).
+
+    begin, end : from where on, and up to where
+    is_first : whether the unit is the first of its node that is handed out; the others go on where the one before ends
+    """
+
+    begin: int
+    end: int
+    is_first: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Unit:
     """Open nodes that are explored together.
@@ -28,15 +40,29 @@ class Unit:
     duals : FirstDuals, that earned their bounds
     limits : (B,) LIMITS of each
     prices : (B, rows) multipliers that earned their bounds
+    is_enumerated : whether all their selections are looked at, in place of their relaxations
+    turn : Turn, optional, of the one node with two free places that is enumerated
     """
 
     nodes: OpenNodes
     duals: FirstDuals
     limits: npt.NDArray[Any]
     prices: Array
+    is_enumerated: bool = False
+    turn: Turn | None = None
 
     def __len__(self) -> int:
         return self.limits.size
+
+    @property
+    def size(self) -> int:
+        """How many nodes it is, where every column that is put in counts as one."""
+        return len(self) if self.turn is None else self.turn.end - self.turn.begin
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it goes on where the unit before ends: its node is that one's."""
+        return self.turn is not None and not self.turn.is_first
 
     @property
     def explored(self) -> npt.NDArray[np.bool_]:

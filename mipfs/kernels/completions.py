@@ -6,6 +6,10 @@ The SVM on S gives a first α, and one pass over the columns rules out each j wh
 one that it is furthest from ruling out gets an SVM on S ∪ {j}, from that of S on, which ends as soon as its dual vector
 reaches the target: feasible, on the dyadic grid, its value rounded down. This vector is tried on the others too, as far
 as that rules out enough of them, and so on until none is left.
+
+Which vector reaches the target matters: one of few large entries, an optimum, rules out hardly any other column, for
+their scores under it are large; one that is spread over the samples rules out many. So the hinge is smoothed as far as
+the target allows: from α = 0 on, a minimisation at a small ρ leaves α = clip(ρ(1 − m), 0, c), and ρ grows from there.
 """
 
 from __future__ import annotations
@@ -83,11 +87,15 @@ class Ruled(NamedTuple):
     """What a call finds.
 
     left : (m,) int64, in and out: the candidates, those that are left in front
+    used : the numbers of the dual vectors that this call ruled something out by, in order
+    above : (A,) int64, candidates that are not ruled out and put aside, at most so many
     packed : the bytes of the dual vectors;  ends, grid, top, width : (D,) as `DualStore` keeps them
     totals : (1,) RULED
     """
 
     left: npt.NDArray[Any]
+    used: npt.NDArray[Any]
+    above: npt.NDArray[Any]
     packed: npt.NDArray[Any]
     ends: npt.NDArray[Any]
     grid: npt.NDArray[Any]
@@ -96,9 +104,12 @@ class Ruled(NamedTuple):
     totals: npt.NDArray[Any]
 
 
-RULED = np.dtype([(name, np.int64) for name in ("left", "duals", "bytes", "why", "empty", "solved", "steps")])
+RULED = np.dtype(
+    [(name, np.int64) for name in ("left", "duals", "bytes", "why", "empty", "solved", "steps", "used", "above")]
+)
 """Candidates that are left; dual vectors and their bytes; why the call ended; the dual vector that rules out S alone,
-−1 for none; SVMs, and their Newton steps."""
+−1 for none; SVMs, and their Newton steps; dual vectors that the call ruled something out by; candidates not ruled out
+that were put aside."""
 
 
 class Place(NamedTuple):
@@ -153,7 +164,7 @@ def _write_column(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _place_of(samples, k, count):  # type: ignore[no-untyped-def]
+def place_of(samples, k, count):  # type: ignore[no-untyped-def]
     """Room for an SVM on k columns, and for the scores of `count` candidates."""
     n, d = samples.y.size, k + samples.bias
     return Place(
@@ -164,7 +175,7 @@ def _place_of(samples, k, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
+def write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
     """Write the rows y_i (x_i − off, 1) of some columns, scaled by √size."""
     root = np.sqrt(size)
     for r in range(ids.size):
@@ -189,7 +200,13 @@ def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _proven(given, ids, at, bits):  # type: ignore[no-untyped-def]
+def advance_to_end(given, at):  # type: ignore[no-untyped-def]
+    """Newton steps on an SVM, to the usual gap."""
+    _advance(given, at, given.steering.tol, np.inf)
+
+
+@compiled(nogil=True)
+def proven(given, ids, at, bits):  # type: ignore[no-untyped-def]
     """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
     _, columns, samples, grid, _ = given
     at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
@@ -216,10 +233,10 @@ def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
     tol = steering.tol
     for _attempt in range(steering.attempts):
         _advance(given, at, tol, until)
-        value, size = _proven(given, ids, at, steering.bits)
+        value, size = proven(given, ids, at, steering.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
-        value, size = _proven(given, ids, at, grid.bits)
+        value, size = proven(given, ids, at, grid.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
         margins(at.A, at.u, at.m)
@@ -251,8 +268,8 @@ def _sweep(columns, ids, at, claim, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _keep(grid, at, ruled):  # type: ignore[no-untyped-def]
-    """Store the dual vector."""
+def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
+    """Store the dual vector; returns its number."""
     total = ruled.totals[0]
     d = total.duals
     total.bytes, ruled.top[d], ruled.width[d] = pack(
@@ -260,6 +277,7 @@ def _keep(grid, at, ruled):  # type: ignore[no-untyped-def]
     )
     ruled.ends[d], ruled.grid[d] = total.bytes, at.q[0]
     total.duals += 1
+    return d
 
 
 @compiled(nogil=True)
@@ -274,32 +292,58 @@ def _without(left, count, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def _use(ruled, dual):  # type: ignore[no-untyped-def]
+    """Note that a dual vector rules something out."""
+    total = ruled.totals[0]
+    ruled.used[total.used] = dual
+    total.used += 1
+
+
+@compiled(nogil=True)
+def _softly(given, target, value, at):  # type: ignore[no-untyped-def]
+    """Let an SVM with the hinge begin at α = 0, smoothed so far that it reaches little more than a value at first."""
+    _, _, samples, grid, steering = given
+    if not samples.loss.is_smoothed:
+        return
+    at.alpha[:] = 0.0
+    at.state[0] = steering.rho
+    if 0.0 < value < np.inf:
+        at.state[0] = min(steering.rho, steering.soft * value / (grid.size * samples.y.size))
+
+
+@compiled(nogil=True)
 def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
-    """Rule out what the dual vector of the SVM on S alone does, and sort the others, the largest gain first."""
+    """Rule out what the dual vector of the SVM on S alone does, and leave the others with their gains in ``at.s``."""
     _, columns, samples, grid, steering = given
     total = ruled.totals[0]
-    at = _place_of(samples, inside.size, max(ruled.left.size, inside.size))
-    _write_rows(columns, inside, samples, grid.size, at)
+    at = place_of(samples, inside.size, max(ruled.left.size, inside.size))
+    write_rows(columns, inside, samples, grid.size, at)
     at.state[0] = steering.rho
-    value, size = _rule_out(given, inside, at, target, np.inf)
+    until = np.inf
+    if samples.loss.is_smoothed and target > 0.0:
+        _softly(given, target, steering.slack * target, at)
+        until = steering.slack * target / grid.size
+    value, size = _rule_out(given, inside, at, target, until)
     total.steps += np.int64(at.state[2])
     is_empty = value > -np.inf
     if not is_empty:
-        value, size = _proven(given, inside, at, grid.bits)
+        value, size = proven(given, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
     left = ruled.left[: total.left]
     found = _sweep(columns, left, at, Claim(value, size, inside.size, target), out)
-    if is_empty:
-        total.empty = total.duals
+    total.empty = -1
     if is_empty or found > 0:
-        _keep(grid, at, ruled)
+        kept_as = keep(grid, at, ruled)
+        if is_empty:
+            total.empty = kept_as
+        if found > 0:
+            _use(ruled, kept_as)
     kept = 0
     for t in range(left.size):
         if not out[t]:
             left[kept], at.s[kept] = left[t], -at.s[t]
             kept += 1
     total.left = kept
-    sort_up(at.s[:kept], left[:kept])
     return at
 
 
@@ -360,15 +404,17 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     given : Given
     inside : (d,) int64, the columns of S
     target : a completion is ruled out once its value is proven to be this at least
-    ruled : Ruled, with ``totals.left`` candidates, none of them in S, and no dual vectors
+    ruled : Ruled, with ``totals.left`` candidates, none of them in S; dual vectors go behind those that it has
     stop : (1,) int8, set from outside to give up
     """
     _, columns, samples, grid, steering = given
     total = ruled.totals[0]
     d = inside.size
+    total.used, total.above = 0, 0
     first = _by_selection(given, inside, target, ruled)
-    _write_rows(columns, inside, samples, grid.size, first)
-    at = _place_of(samples, d + 1, max(ruled.left.size, d + 1))
+    sort_up(first.s[: total.left], ruled.left[: total.left])
+    write_rows(columns, inside, samples, grid.size, first)
+    at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
     ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
     out = np.empty(ruled.left.size, np.int8)
     _wider(first, inside, samples, ids, at)
@@ -384,14 +430,29 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
         ids[d] = j
         write_column(columns.X, j, columns.off[j], root, samples.y, at.A[:, d])
         _begin(first, d, samples.bias, steering.rho, at)
-        until = (target - held - columns.penalty[j]) * (1.0 + steering.beyond) / grid.size
-        value, size = _rule_out(given, ids, at, target, until)
+        aim = (target - held - columns.penalty[j]) * (1.0 + steering.beyond)
+        _softly(given, target, aim, at)
+        value, size = _rule_out(given, ids, at, target, aim / grid.size)
         total.solved += 1
         total.steps += np.int64(at.state[2])
         if not value > -np.inf:
-            total.why = ABOVE
-            return
+            if total.above == ruled.above.size:
+                total.why = ABOVE
+                return
+            ruled.above[total.above] = j
+            total.above += 1
+            _drop_first(ruled)
+            continue
         value += gains(at.s[d], columns.penalty[j])
-        _keep(grid, at, ruled)
+        _use(ruled, keep(grid, at, ruled))
         _share(given, at, Claim(value, size, d, target), ruled, few, out)
     total.why = DONE
+
+
+@compiled(nogil=True)
+def _drop_first(ruled):  # type: ignore[no-untyped-def]
+    """Take the first candidate out."""
+    total = ruled.totals[0]
+    for t in range(total.left - 1):
+        ruled.left[t] = ruled.left[t + 1]
+    total.left -= 1

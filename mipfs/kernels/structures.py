@@ -129,10 +129,11 @@ that shows that the rows leave it empty, −1 for any other."""
 DUAL = np.dtype([(name, np.int64) for name in ("grid", "end", "top", "width")])
 """A dual vector as `DualStore` keeps it."""
 TOTALS = np.dtype(
-    [(name, np.int64) for name in ("solved", "steps", "stalled", "places", "nodes", "duals", "bytes", "offers")]
+    [(name, np.int64) for name in ("solved", "steps", "stalled", "places", "nodes", "duals", "bytes", "offers", "svms")]
     + [("floor", np.float64)]
 )
-"""Of a piece: nodes solved, Newton steps, nodes that stalled, what is used of each array, the least closed bound."""
+"""Of a piece: nodes solved, Newton steps, nodes that stalled, what is used of each array, SVMs on completions where it
+was enumerated, the least closed bound."""
 LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises")])
 """Of an exploration: the cutoff, from which on nodes are pruned; the level, above which they are left open; tol and
 share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""

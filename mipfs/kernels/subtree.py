@@ -19,9 +19,10 @@ from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
-OPEN, LEAF, STUCK, DEAR, GIVEN_BACK = 0, 1, 2, 3, 4
+OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST = 0, 1, 2, 3, 4, 5
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
-prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for that."""
+prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for that; it is what a unit
+of an enumeration leaves to the next one."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 
@@ -99,6 +100,7 @@ def plant(piece):  # type: ignore[no-untyped-def]
     total.duals = 1
     total.bytes = 0
     total.offers = 1
+    total.svms = 0
     node.place = open_place(piece)
     node.why = OPEN
     node.next = RELAX
@@ -258,11 +260,17 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
 def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node: a chain of places, the other side of each refuted; whether anything is left."""
     node = piece.nodes[t]
-    states = piece.states[t]
+    node.place = settled(sides, M, piece, piece.states[t], node.place, work)
+    return node.place >= 0
+
+
+@compiled(nogil=True)
+def settled(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
+    """Fix what the rows fix at a place of a piece; returns the place where that is done, −1 where nothing is left."""
     found, broken = propagate(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
     for f in range(found):
         j = work.atoms[f]
-        here = piece.places[node.place]
+        here = piece.places[at]
         here.feature = j
         # The other value of the atom is refuted by the side behind it; the node goes on at this one.
         goes_on = open_place(piece)
@@ -273,13 +281,13 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
             here.outside, here.inside = goes_on, other
         piece.places[other].dual = REFUTED
         piece.places[other].cause = work.behind[f]
-        node.place = goes_on
+        at = goes_on
     # A side that no selection of the node meets refutes the node itself.
     if broken >= 0:
-        piece.places[node.place].dual = REFUTED
-        piece.places[node.place].cause = broken
-        node.place = -1
-    return broken < 0
+        piece.places[at].dual = REFUTED
+        piece.places[at].cause = broken
+        return -1
+    return at
 
 
 @compiled(nogil=True, inline="always")

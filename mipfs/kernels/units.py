@@ -72,6 +72,12 @@ class FirstDuals(NamedTuple):
     level: npt.NDArray[np.int64]
     width: npt.NDArray[np.int64]
 
+    @classmethod
+    def none(cls) -> FirstDuals:
+        """No dual vector."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(np.empty(0, dtype=np.uint8), none, none, none, none)
+
     def followed_by(self, found: Found) -> FirstDuals:
         """These, and the fresh ones of explorations behind them."""
         duals, sizes = found.duals, found.totals["bytes"]
@@ -139,8 +145,7 @@ def handed(
 
 def steps(pieces: Piece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
     """The kernels of units, not compiled yet."""
-    none = np.empty(0, dtype=np.int64)
-    duals = FirstDuals(np.empty(0, dtype=np.uint8), none, none, none, none)
+    duals = FirstDuals.none()
     laid = Step.of(lay_out, *handed(OpenNodes.empty(), duals, c), pieces, first)
     return [laid, Step.of(gather, pieces, _room_for(pieces, 0, 0))]
 

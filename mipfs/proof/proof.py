@@ -241,10 +241,11 @@ class Proof:
 
         Parameters
         ----------
-        nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has
+        nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has; a node may be a
+            place of the piece before
         multipliers : of every place, as `keep` numbers them; −1, and by default, none
         """
-        self._check_all_open(nodes)
+        self._check_all_open(nodes[nodes < self._size])
         count = np.arange(nodes.size)
         starts = np.cumsum(sizes) - sizes
         first = self._grow(int(sizes.sum()) - nodes.size) + starts - count - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
-from mipfs.settings.kinds import Tolerance
+from mipfs.settings.kinds import Part, Tolerance
 from mipfs.settings.nodes import Bits, Factor
 
 
@@ -18,12 +18,23 @@ class CompletionSettings(Declared):
     """Problems with a larger M are left to relaxations alone; 0 has no node enumerated."""
     pairs: Excess = 5e6
     """Pairs up to which a node with two free places is enumerated; the root of M = 2 always is."""
-    anchors: Count = 32
-    """Columns of a node with two free places that are closed at a time, the most promising first."""
-    part: Count = 4096
-    """Candidates of one compiled call: threads share the parts of a node that has more."""
+    block: Count = 10_000_000
+    """Samples times candidates of the columns of one unit of work: some hundredths of a second."""
+    front: Count = 32
+    """Units of a node with two free places that are handed out after its first one: where they find better selections,
+    the others are spared work."""
+    units: Count = 256
+    """Units that are handed out at a time at most, about: their answers lie in memory until all are there."""
+    level: Part = 0.3
+    """Share of the incumbent's value up to which all pairs are proven first, where there are many: so a limit does not
+    leave the bound of the root alone. A third of the pairs' work goes there."""
+    many: Positive = 1e9
+    """Samples times pairs from which on that is done."""
     bytes: Count = 2**25
     """Bytes of the dual vectors of one compiled call at most; it is called again where they are more."""
+    apart: Count = 16
+    """Completions of one selection that are not ruled out and are looked at one by one before the others are gone on
+    with: they may lower the cutoff."""
     leaves: Natural = 256
     """Completions of one selection that are looked at one by one; a node with more goes on as any other."""
     bits: Bits = 8
@@ -37,8 +48,12 @@ class CompletionSettings(Declared):
     smooth_steps: Count = 2
     """Newton steps of one call for a smooth loss, which asks no cutoff itself."""
     rho: Positive = 1.0
-    """The hinge's smoothing ρ that every SVM begins with."""
-    grow: Factor = 5.0
+    """The hinge's smoothing ρ that an SVM begins with at most."""
+    soft: Positive = 2.0
+    """It begins with this multiple of the value that is to be proven, over the loss of all samples at margin 0."""
+    slack: Positive = 2.0
+    """The SVM on the selection alone ends at this multiple of the value that is to be proven of its completions."""
+    grow: Factor = 2.0
     """Factor of ρ from one minimisation to the next."""
     beyond: Tolerance = 0.01
     """An SVM ends this far beyond the target, relatively, if it gets there: the grid takes some of it."""

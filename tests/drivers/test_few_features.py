@@ -164,7 +164,7 @@ def test_the_tree_does_not_depend_on_the_threads() -> None:
     problem, _ = drawn("plain", "squared-hinge", True, 2, 10.0)
     seen = []
     for threads in (1, 3):
-        run, _ = counted(problem, threads=threads, completions=CompletionSettings(part=4, anchors=3))
+        run, _ = counted(problem, threads=threads, completions=CompletionSettings(block=100, many=1.0))
         seen.append((run.objective, run.bound, run.counters["nodes"], run.outcome.proof.n_nodes))
     assert seen[0] == seen[1]
 
@@ -184,7 +184,7 @@ def test_too_many_leaves_go_back_to_the_tree(M: int) -> None:
 
 def test_a_limit_leaves_what_is_proven() -> None:
     problem, values = drawn("plain", "hinge", True, 2, 10.0)
-    settings = BranchSettings(completions=CompletionSettings(anchors=1))
+    settings = BranchSettings(completions=CompletionSettings(block=1))
     result = mipfs.solve(problem, "branch", iteration_limit=3, settings=settings)
     assert result.bound <= min(values.values()) * (1 + 1e-9)
     assert mipfs.verify(result, problem.data).accepted

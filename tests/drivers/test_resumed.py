@@ -17,11 +17,18 @@ from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 from mipfs.result.state import State
-from mipfs.settings import BranchSettings, SearchSettings
+from mipfs.settings import BranchSettings, CompletionSettings, SearchSettings
 
 MEASURED: dict[str, Any] = {"loss": "structural", "measure": "f1", "bias": False}
 OFTEN = {"settings": BranchSettings(search=SearchSettings(rest=1e-3, rest_share=10**6, after_nodes=0))}
 """The tree comes to rest after every few batches."""
+PAIRS = {
+    "settings": BranchSettings(
+        search=SearchSettings(rest=1e-9, rest_share=10**9, after_nodes=0),
+        completions=CompletionSettings(block=3000, front=3, units=4, many=1.0),
+    )
+}
+"""Pairs in small units, a level before the rest."""
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "face": ("kelley", {"loss": "squared-hinge"}, {}),
     "interior": ("kelley", {}, {}),
@@ -46,6 +53,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "tree of relaxations, penalties": ("branch", {"p": 24, "M": None, "lam": 0.2}, OFTEN),
     "tree of relaxations, groups": ("branch", {"p": 24, "groups": True, "M": 6, "C": 10.0}, OFTEN),
     "enumerations": ("branch", {"p": 60, "M": 3}, OFTEN),
+    "pairs up to a level, then all": ("branch", {"p": 80, "M": 2}, PAIRS),
+    "pairs up to a level, list, rows": ("branch", {"p": 60, "M": 2, "rows": True}, {**PAIRS, "pool_size": 5}),
     "tree without a certificate": ("branch", {"p": 30, "M": 8}, {**OFTEN, "certificate": False}),
     "Benders": ("gbd", {"p": 14}, {}),
     "Benders, rows": ("gbd", {"p": 12, "rows": True}, {}),

@@ -9,8 +9,14 @@ import pytest
 from scipy import sparse
 
 from mipfs import Instance, Problem
-from mipfs.inner.completions import Completions, Found
-from mipfs.kernels.completions import ABOVE, DONE, FULL, STOPPED, complete
+from mipfs.drivers.waiting import packed, unpacked
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
+from mipfs.inner.completions import Completions
+from mipfs.inner.unit import Turn, Unit
+from mipfs.kernels.enumeration import enumerate_nodes
+from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.subtree import LEAF, OPEN, REST
+from mipfs.kernels.units import FirstDuals, Found
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import dual_value_below
 from mipfs.proof.duals import DualStore
@@ -42,11 +48,37 @@ def values_of(problem: Problem, X: np.ndarray[Any, Any], inside: list[int]) -> t
     return of(inside), np.array([np.inf if j in inside else of([*inside, j]) for j in range(P)])
 
 
+def explored(
+    problem: Problem, states: Any, target: float, turn: Turn | None = None, stop: Any = GOES_ON, **settings: int
+) -> Found | None:
+    """What is left of a node once it is enumerated."""
+    completions = Completions(problem, np.arange(P), CompletionSettings(**settings))
+    limits = np.zeros(1, LIMITS)
+    limits["cutoff"] = target
+    node = packed(np.array(states, dtype=np.int8), Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5), -np.inf, 7, 3)
+    unit = Unit(node, FirstDuals.none(), limits, np.zeros((1, 0)), True, turn)
+    return completions.explore(unit, NO_ROWS, stop).found
+
+
+def left_of(found: Found, why: int) -> list[tuple[list[int], list[int]]]:
+    """What is inside and what is free in the open nodes that are left for a reason."""
+    heads = found.back.heads
+    nodes = [unpacked(found.back, at, P)[0] for at in np.flatnonzero(heads["why"] == why).tolist()]
+    return [(np.flatnonzero(one == INSIDE).tolist(), np.flatnonzero(one == FREE).tolist()) for one in nodes]
+
+
+def states_of(inside: list[int], out: Any = ()) -> Any:
+    states = np.zeros(P, dtype=np.int8)
+    states[inside], states[list(out)] = INSIDE, OUTSIDE
+    return states
+
+
 def proven(problem: Problem, X: np.ndarray[Any, Any], found: Found, inside: list[int]) -> Any:
     """What the dual vectors prove of the selection, (D,), and of each completion, (D, p), with NumPy."""
     c, loss = problem.c_i, get_loss(problem.loss)
     store = DualStore(N, None if np.all(c == c[0]) else c)
-    store.extend(*found.duals)
+    duals = found.duals
+    store.extend(found.packed, duals["end"], duals["grid"], duals["top"], duals["width"])
     alone, with_one = [], []
     for d in range(len(store)):
         whole, q = store.get(d)
@@ -68,51 +100,81 @@ def proven(problem: Problem, X: np.ndarray[Any, Any], found: Found, inside: list
 def test_what_is_ruled_out_is_worth_that(loss: str, bias: bool, kind: str, inside: list[int]) -> None:
     problem, X = drawn(loss, bias, kind)
     alone, each = values_of(problem, X, inside)
-    completions = Completions(problem, np.arange(P), GOES_ON)
+    problem = problem.replace(M=len(inside) + 1)
     left = np.setdiff1d(np.arange(P), inside)
     for share in (0.0, 0.3, 0.9):
         ranked = np.sort(each[left])
         at = int(share * (left.size - 1))
         target = ranked[0] * (1 - 1e-4) if share == 0.0 else 0.5 * (ranked[at] + ranked[at + 1])
-        found = completions.of(np.array(inside, dtype=np.int64), left, target)
-        gone = np.setdiff1d(left, found.left)
+        found = explored(problem, states_of(inside), target)
+        assert found is not None
+        ends = left_of(found, LEAF)
+        apart = [j for ids, _ in ends for j in ids if len(ids) > len(inside)]
+        apart = [j for j in apart if j not in inside]
+        open_ones = [j for _, free in left_of(found, OPEN) for j in free]
+        gone = np.setdiff1d(left, apart + open_ones)
         assert np.all(each[gone] >= target)
+        assert np.all(each[apart] < target)
         by_alone, by_each = proven(problem, X, found, inside)
         assert np.all(by_each[:, gone].max(axis=0, initial=-np.inf) >= target)
-        if found.empty >= 0:
+        last = found.places[(found.places["feature"] < 0) & (found.places["dual"] > 0)]
+        if last.size:
             assert alone >= target
-            assert by_alone[found.empty] >= target
+            assert by_alone[last["dual"][0] - 1] >= target
         else:
-            assert alone <= target * (1 + 1e-6)
+            assert alone <= target * (1 + 1e-6) or open_ones
         if share == 0.0:
-            assert found.why == DONE
-            assert found.left.size == 0
-        else:
-            assert found.why == ABOVE
-            assert each[found.left[0]] < target
+            assert not apart
+            assert not open_ones
+
+
+@pytest.mark.parametrize("begin", [0, 4])
+def test_a_turn_puts_its_columns_in_by_their_order(begin: int) -> None:
+    """Each with all that come later; what is behind them is left to the next turn, with a bound of its own."""
+    problem, X = drawn("hinge", True, "dense")
+    values = {(i, j): oracles.svm_value(X[:, [i, j]], problem.data.y, problem.c_i, True, "hinge").upper
+              for i in range(P) for j in range(i)}  # fmt: skip
+    target = min(values.values()) * (1 - 1e-4)
+    found = explored(problem, states_of([]), target, Turn(begin, begin + 6, begin == 0))
+    assert found is not None
+    anchors = found.places["feature"][(found.places["feature"] >= 0) & (found.places["feature"] < P)].tolist()
+    assert len(anchors) == 6
+    ((inside, behind),) = left_of(found, REST)
+    assert not inside
+    assert not set(anchors) & set(behind)
+    assert len(found.back.heads) == 1
+    rest = found.back.heads["bound"][0]
+    assert rest <= min(value for pair, value in values.items() if set(pair) <= set(behind)) * (1 + 1e-9)
+    before = explored(problem, states_of([]), target, Turn(0, begin, True)) if begin else None
+    if before is not None:
+        assert set(left_of(before, REST)[0][1]) == {*anchors, *behind}
+        assert before.back.heads["bound"][0] < rest
 
 
 def test_it_stops_and_it_is_gone_on_with() -> None:
     problem, X = drawn("hinge", True, "dense")
+    problem = problem.replace(M=1)
     target = values_of(problem, X, [])[1].min() * (1 - 1e-4)
-    nothing = np.empty(0, dtype=np.int64)
-    told = Completions(problem, np.arange(P), np.ones(1, dtype=np.int8)).of(nothing, np.arange(P), target)
-    assert told.why in (STOPPED, DONE)
-    few = CompletionSettings(bytes=1)
-    found = Completions(problem, np.arange(P), GOES_ON, few).of(nothing, np.arange(P), target)
-    calls = 1
-    while found.why == FULL:
-        assert found.count == 2
-        found = Completions(problem, np.arange(P), GOES_ON, few).of(nothing, found.left, target)
+    told = explored(problem, states_of([]), target, stop=np.ones(1, dtype=np.int8))
+    assert told is not None
+    assert left_of(told, OPEN) == [([], list(range(P)))]
+    above = float(np.median(values_of(problem, X, [])[1]))
+    left, calls, seen = list(range(P)), 0, 0
+    while left:
+        found = explored(problem, states_of([], set(range(P)) - set(left)), above, apart=2)
+        assert found is not None
+        apart = [ids for ids, _ in left_of(found, LEAF) if ids]
+        assert len(apart) <= 2
+        left = [j for _, free in left_of(found, OPEN) for j in free]
         calls += 1
-    assert found.why == DONE
-    assert calls > 1
+        seen += len(apart)
+    assert calls > 2
+    assert seen == np.count_nonzero(values_of(problem, X, [])[1] < above)
 
 
 def test_it_is_called_with_what_python_hands_it() -> None:
     problem, _ = drawn("hinge", True, "dense")
-    completions = Completions(problem, np.arange(P), GOES_ON)
-    completions.of(np.empty(0, dtype=np.int64), np.arange(P), 1.0)
-    assert completions.kernels()[0].type.arguments in complete.overloads
+    explored(problem, states_of([]), 1.0, Turn(0, 1, True))
+    assert Completions(problem, np.arange(P)).kernels()[0].type.arguments in enumerate_nodes.overloads
     with pytest.raises(TypeError):
-        complete(1)
+        enumerate_nodes(1)
