@@ -102,11 +102,12 @@ class Search:
     def begin(self) -> Callable[[], None]:
         """What is done next beside a batch, in any thread, while the tree takes over more.
 
-        It rounds, then solves as many SVMs as the tree's work allows. All that it needs of the tree is taken now.
+        It rounds, then solves as many SVMs as the tree's relaxations allow: an enumeration finds the best selection by
+        itself. All that it needs of the tree is taken now.
         """
         tree = self._tree
-        done = tree.work - self._work
-        self._work, self._nodes = tree.work, tree.n_nodes
+        done = tree.relaxed_work - self._work
+        self._work, self._nodes = tree.relaxed_work, tree.n_nodes
         if self._is_due:
             self._climbs, self._is_due = tree.searching(), False
         return partial(self._go_on, self._taken(), done)

@@ -504,14 +504,16 @@ class Tree(TreeProof):
             self.enter(replace(node, place=place, states=states, why=subtree.OPEN))
 
     @property
-    def work(self) -> float:
-        """Newton steps so far, times samples and features, in units of `SearchSettings.unit`.
+    def relaxed_work(self) -> float:
+        """Newton steps on relaxations so far, times samples and features, in units of `SearchSettings.unit`."""
+        size = self.run.problem.data.n_samples * self.relaxation.alive.size
+        return (self.steps - self.svm_steps) * size / float(self.run.settings.search.unit)
 
-        An SVM on completions counts as many scores as it costs, whatever steps it takes: they see few features.
-        """
-        n, settings = self.run.problem.data.n_samples, self.run.settings
-        steps = (self.steps - self.svm_steps) * self.relaxation.alive.size + self.svms * settings.completions.worth
-        return float(n * steps / settings.search.unit)
+    @property
+    def work(self) -> float:
+        """What was done so far, in the same units: an SVM on completions counts as many scores as it costs."""
+        scores = self.svms * self.run.settings.completions.worth * self.run.problem.data.n_samples
+        return self.relaxed_work + scores / float(self.run.settings.search.unit)
 
     @cached_property
     def svm_work(self) -> float:

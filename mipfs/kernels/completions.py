@@ -88,7 +88,7 @@ class Ruled(NamedTuple):
 
     left : (m,) int64, in and out: the candidates, those that are left in front
     used : the numbers of the dual vectors that this call ruled something out by, in order
-    above : (A,) int64, candidates that are not ruled out and put aside, at most so many
+    above : (A,) int64, candidates that are not ruled out and put aside, at most A
     packed : the bytes of the dual vectors;  ends, grid, top, width : (D,) as `DualStore` keeps them
     totals : (1,) RULED
     """

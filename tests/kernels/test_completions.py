@@ -114,7 +114,7 @@ def test_what_is_ruled_out_is_worth_that(loss: str, bias: bool, kind: str, insid
         open_ones = [j for _, free in left_of(found, OPEN) for j in free]
         gone = np.setdiff1d(left, apart + open_ones)
         assert np.all(each[gone] >= target)
-        assert np.all(each[apart] < target)
+        assert np.all(each[apart] < target * (1 + 1e-6))
         by_alone, by_each = proven(problem, X, found, inside)
         assert np.all(by_each[:, gone].max(axis=0, initial=-np.inf) >= target)
         last = found.places[(found.places["feature"] < 0) & (found.places["dual"] > 0)]
@@ -158,7 +158,8 @@ def test_it_stops_and_it_is_gone_on_with() -> None:
     told = explored(problem, states_of([]), target, stop=np.ones(1, dtype=np.int8))
     assert told is not None
     assert left_of(told, OPEN) == [([], list(range(P)))]
-    above = float(np.median(values_of(problem, X, [])[1]))
+    ranked = np.sort(values_of(problem, X, [])[1])
+    above = float(0.5 * (ranked[9] + ranked[10]))
     left, calls, seen = list(range(P)), 0, 0
     while left:
         found = explored(problem, states_of([], set(range(P)) - set(left)), above, apart=2)
@@ -169,7 +170,7 @@ def test_it_stops_and_it_is_gone_on_with() -> None:
         calls += 1
         seen += len(apart)
     assert calls > 2
-    assert seen == np.count_nonzero(values_of(problem, X, [])[1] < above)
+    assert seen == 10
 
 
 def test_it_is_called_with_what_python_hands_it() -> None:
