@@ -80,7 +80,7 @@ def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp
     here = mipfs.solve(problem, "branch", gap=1e-6, batch=16)
     there = mipfs.solve(problem, "branch", gap=1e-6, batch=16, client=client)
     assert there.status is Status.OPTIMAL
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
 
@@ -93,9 +93,9 @@ def test_a_branching_rule_is_that_of_threads(client: Any, tmp_path: Path) -> Non
         for more in ({"branching": None}, {"threads": 1}, {"threads": 3}, {"client": client})
     )
     assert usual.counters["nodes"] != one.counters["nodes"]
-    for other, name, where in ((many, "many", None), (there, "away", client)):
+    for other, name in ((many, "many"), (there, "away")):
         (tmp_path / name).mkdir()
-        compare(other, one, tmp_path / name, where)
+        compare(other, one, tmp_path / name)
 
 
 def test_the_answer_is_the_best_of_all_selections(client: Any) -> None:
@@ -174,7 +174,7 @@ def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, t
     assert here.counters["nodes"] > 40
     pids = list(own.run(os.getpid).values())[:count]
     there = wrecked(problem, own, lambda: [os.kill(pid, signal.SIGKILL) for pid in pids], here.counters["nodes"] // 3)
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
 
@@ -203,7 +203,7 @@ def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, s
         over.set()
         attacker.join()
     assert len(set(killed)) >= 2
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
 
@@ -213,7 +213,7 @@ def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, capl
     problem = hard(n=100, p=20, M=5)
     here = mipfs.solve(problem, "branch", batch=4)
     there = wrecked(problem, own, lambda: own.cluster.close(timeout=20), 60)
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     assert "nothing is lost, the search goes on in this process" in caplog.text
 
 
@@ -225,7 +225,7 @@ def test_without_workers_this_process_goes_on(
     problem = hard()
     here = mipfs.solve(problem, "branch", batch=16)
     there = mipfs.solve(problem, "branch", batch=16, client=client)
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
     assert caplog.text.count("no Dask worker is left; nothing is lost") == 1
 
 
