@@ -26,7 +26,7 @@ from mipfs.drivers.waiting import Waiting, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.unit import NOTHING, Explored, Unit
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS
@@ -69,6 +69,7 @@ class Tree(TreeProof):
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self.waiting = Waiting(run.room)
+        self.learnt = NOTHING
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
@@ -246,7 +247,8 @@ class Tree(TreeProof):
         limits = self.limits(nodes.heads["bound"], cutoff)
         prices = self.prices.of(nodes.heads["prices"])
         each = [slice(at, at + size) for at in range(0, count, size)]
-        return [Unit(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
+        held = [(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
+        return [Unit(*one, self.learnt) for one in held]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -280,6 +282,7 @@ class Tree(TreeProof):
         found, and what explorations left as one selection each: these ask for SVMs.
         """
         outcomes, stuck, leaves = self.enter_all(units, found)
+        self.learnt = self.learnt.followed_by([one.learnt for one in found if one is not None])
         before()
         self.rescued += len(stuck)
         outcomes += zip(stuck, (outcome for one in found if one is not None for outcome in one.rescued), strict=True)

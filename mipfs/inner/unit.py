@@ -5,6 +5,7 @@ It is what goes to a thread, a process or another machine; what it holds depends
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,29 @@ from mipfs.kernels.units import FirstDuals, Found, OpenNodes, laid_out
 from mipfs.plumbing.arrays import Array, Integers
 
 
+class Learnt(NamedTuple):
+    """What explorations tell one another from batch to batch: nothing yet, no rule keeps a state, no row is separated.
+
+    What all units of a batch are told is fixed when it is handed out, and what they learn is put together in their
+    order: it does not matter who explores, or who is done first.
+
+    rule : (·,) of a branching rule
+    rows : (·, atoms) of a separator
+    """
+
+    rule: Array
+    rows: Array
+
+    def followed_by(self, others: Sequence[Learnt]) -> Learnt:
+        """It, with what others learnt behind it."""
+        told = (self, *others)
+        rows = [one.rows for one in told if len(one.rows)]
+        return Learnt(np.concatenate([one.rule for one in told]), np.concatenate(rows) if rows else self.rows)
+
+
+NOTHING = Learnt(np.zeros(0), np.zeros((0, 0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Unit:
     """Open nodes that are explored together.
@@ -28,12 +52,14 @@ class Unit:
     duals : FirstDuals, that earned their bounds
     limits : (B,) LIMITS of each
     prices : (B, rows) multipliers that earned their bounds
+    learnt : Learnt, before this batch
     """
 
     nodes: OpenNodes
     duals: FirstDuals
     limits: npt.NDArray[Any]
     prices: Array
+    learnt: Learnt = NOTHING
 
     def __len__(self) -> int:
         return self.limits.size
@@ -46,7 +72,7 @@ class Unit:
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
         nodes = self.nodes._replace(heads=self.nodes.heads[at])
-        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at])
+        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], self.learnt)
 
     def stuck(self, found: Found) -> Unit:
         """The nodes that explorations from all of these left since their relaxation stalled, with the same limits."""
@@ -56,7 +82,7 @@ class Unit:
         dual = np.where(heads["dual"] > 0, heads["dual"] + before[of], of)
         at = np.flatnonzero(heads["why"] == STUCK)
         nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
-        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]])
+        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]], self.learnt)
 
     def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
         """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
@@ -77,9 +103,11 @@ class Explored(NamedTuple):
     found : what these leave, in their order; None where there was none
     outcomes : of the others, in their order
     rescued : of the nodes that are stuck among those that explorations left, in their order
+    learnt : in this unit
     """
 
     explored: npt.NDArray[np.bool_]
     found: Found | None
     outcomes: list[Any]
     rescued: list[Any]
+    learnt: Learnt = NOTHING

@@ -16,7 +16,8 @@ from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.inner.unit import Explored, Learnt, Unit
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
@@ -154,6 +155,31 @@ def test_the_bytes_do_not_depend_on_who_explores(
         assert found[1] == wanted[1], f"other units: {run}"
     report = mipfs.verify(result, problem.data)
     assert report.accepted, report.reason
+
+
+def test_what_explorations_learn_is_put_together_in_the_order_of_units(
+    batches: list[list[Unit]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what all units of a batch are told is fixed when it is handed out."""
+    before = RowsRelaxation.explore_unit
+
+    def learns(solver: RowsRelaxation, unit: Unit) -> Explored:
+        order = unit.nodes.heads["order"][:1].astype(float)
+        return before(solver, unit)._replace(learnt=Learnt(order, np.full((1, 3), order[0])))
+
+    monkeypatch.setattr(RowsRelaxation, "explore_unit", learns)
+    told = list[list[bytes]]()
+    for run in ({"threads": 1}, {"threads": 8}, {"executor": Scattered(3), "threads": 2}):
+        batches.clear()
+        mipfs.solve(made(1, noise=4.0, p=60, M=10), "branch", batch=8, iteration_limit=2000, **run)
+        orders = [float(unit.nodes.heads["order"][0]) for units in batches for unit in units]
+        last = batches[-1][-1].learnt
+        assert last.rule.size > 20
+        assert last.rule.tolist() == last.rows[:, 0].tolist() == orders[: last.rule.size]
+        for units in batches:
+            assert all(unit.learnt is units[0].learnt for unit in units)
+        told.append([units[0].learnt.rule.tobytes() for units in batches])
+    assert told[1:] == told[:-1]
 
 
 def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[Unit]]) -> None:
