@@ -208,6 +208,49 @@ def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, s
     assert report.accepted, report.reason
 
 
+@pytest.mark.parametrize("way", ["no line", "nobody at home"])
+def test_where_lines_cannot_be_units_are_tasks(
+    client: Any, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, before = list[Any](), workers.Task
+
+    class Nobody(workers.Door):
+        def __init__(self, host: str) -> None:
+            super().__init__(host)
+            self.address = host, 9  # where nothing listens
+
+    def task(*given: Any) -> Any:
+        tasks.append(before(*given))
+        return tasks[-1]
+
+    monkeypatch.setattr(workers, "Task", task)
+    if way == "no line":
+        monkeypatch.setattr(workers, "seen_from", lambda address: None)
+    else:
+        monkeypatch.setattr(workers, "Door", Nobody)
+    problem = hard(n=100, p=20, M=5)
+    there, here = (mipfs.solve(problem, "branch", batch=4, **options) for options in ({"client": client}, {}))
+    compare(there, here, tmp_path)
+    assert len(tasks) > 5
+
+
+def test_units_go_over_lines_and_workers_have_time_for_others(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "Task", None)
+    others = list[int]()
+
+    def asks(record: Record) -> None:
+        if record.iteration > 20 and not others:
+            others.append(client.submit(len, "three", pure=False).result(timeout=60))
+
+    result = mipfs.solve(hard(n=100, p=20, M=5), "branch", batch=4, client=client, callback=asks)
+    assert result.status is Status.OPTIMAL
+    assert others == [5]
+    end = time.monotonic() + 60.0
+    while any(client.processing().values()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(client.processing().values())
+
+
 @pytest.mark.slow
 def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     problem = hard(n=100, p=20, M=5)
