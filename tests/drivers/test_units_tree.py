@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import mipfs
 from mipfs.atoms.groups import Groups
@@ -22,6 +23,7 @@ from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
+from mipfs.selection.selection import Extras, Rows
 from mipfs.settings import BranchSettings, TreeSettings
 from tests.drivers.test_resumed import written
 
@@ -40,6 +42,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "list by gap": ({"p": 16, "M": 4}, {"pool_gap": 0.1}),
     "list by size": ({"p": 14, "M": 4, "rows": True}, {"pool_size": 5}),
     "groups": ({"groups": True, "p": 12, "n": 40, "M": 4}, {}),
+    "rows, an extra variable": ({"extra": True, "n": 40, "p": 14, "M": 5}, {}),
     "groups, rows": ({"groups": True, "p": 10, "n": 40, "rows": True}, {}),
     "one of many": ({"p": 90, "M": 1, "n": 30}, {}),
     "two of many": ({"p": 90, "M": 2, "n": 30}, {}),
@@ -54,7 +57,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def made(
     seed: int, n: int = 60, p: int = 20, M: int | None = 6, noise: float = 2.0, rows: bool = False,
-    groups: bool = False, weights: bool = False, **more: Any,
+    groups: bool = False, weights: bool = False, extra: bool = False, **more: Any,
 ) -> Problem:  # fmt: skip
     """A problem of some tens or hundreds of nodes."""
     r = np.random.default_rng([n, p, seed])
@@ -63,6 +66,12 @@ def made(
     data = Instance.from_arrays(X, y, sample_weight=r.uniform(0.5, 2.0, n) if weights else None)
     atoms = Groups(data, {f"g{k}": [k, (k + 5) % p] for k in range(p)}, scaling="norm") if groups else None
     problem = Problem(data, M=M, atoms=atoms, **({"C": 1.0} | more))
+    if extra:
+        A = np.hstack([r.integers(0, 3, (2, p)), [[-1.0], [1.0]]])
+        z = Extras(("z",), np.array([0.0]), np.array([2.0]), np.array([False]))
+        return problem.replace(
+            rows=Rows(sparse.csr_array(A), np.full(2, -np.inf), np.array([1.0, 5.0]), ("a", "b"), ("", ""), z)
+        )
     return problem.with_rows(r.integers(0, 2, size=(2, p)).astype(float), -np.inf, [3.0, 2.0]) if rows else problem
 
 
