@@ -8,8 +8,8 @@ that hands out and merges, of the other threads of this process (the search for 
 cluster), and of the workers. On a machine that does other work wall times say little.
 
 Simulated: one thread explores, and what came of every unit is kept with the seconds that it took. Then the run is
-repeated by workers of a local cluster, each a process, which sleep that long and send what was kept: messages and
-coordinator are real, and share the cores that there are. Printed is kernel seconds / (wall × workers).
+repeated by workers of a local cluster, threads of few processes, which sleep that long and send what was kept: messages
+and coordinator are real, and share the cores that there are. Printed is kernel seconds / (wall × workers).
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def _there(client: Client | None) -> float:
 
 
 @contextmanager
-def cluster_of(size: int) -> Any:
-    """A client of local worker processes with a thread each."""
+def cluster_of(size: int, threads: int = 1) -> Any:
+    """A client of local worker processes with some threads each."""
     with (
-        LocalCluster(n_workers=size, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=size, threads_per_worker=threads, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -134,6 +134,12 @@ class Replaying(workers.Workers):
         return super().submit((next(self._order), unit), seconds)  # type: ignore[arg-type]
 
 
+def shape_of(size: int) -> tuple[int, int]:
+    """As few processes as have at most eight sleeping threads each: processes without work take cores, too."""
+    count = next(count for count in range(-(-size // 8), size + 1) if size % count == 0)
+    return count, size // count
+
+
 def simulated(name: str, asked: mipfs.Problem, sizes: list[int], seconds: float) -> None:
     """One run with one thread, and its repetitions by sleeping workers."""
     rate = solved(asked, 10**9, threads=1, time_limit=4.0)
@@ -152,7 +158,7 @@ def simulated(name: str, asked: mipfs.Problem, sizes: list[int], seconds: float)
         seconds_of = [took for took, _ in recorder.kept]
         kept = Kept(str(path), list(zip(seconds_of, [0, *ends[:-1]], ends, strict=True)))
         for size in sizes:
-            with cluster_of(size) as client:
+            with cluster_of(*shape_of(size)) as client:
                 solved(asked, BEGINNING, executor=Replaying(client, kept), threads=1)
                 before = _there(client)
                 again = solved(asked, limit, executor=Replaying(client, kept), threads=1)

@@ -32,9 +32,15 @@ class Learnt(NamedTuple):
     rule: Array
     rows: Array
 
+    def __reduce__(self) -> Any:
+        """Nothing travels as its name."""
+        return "NOTHING" if self is NOTHING else (Learnt, tuple(self))
+
     def followed_by(self, others: Sequence[Learnt]) -> Learnt:
         """It, with what others learnt behind it."""
-        told = (self, *others)
+        told = [one for one in (self, *others) if one is not NOTHING]
+        if not told:
+            return NOTHING
         rows = [one.rows for one in told if len(one.rows)]
         return Learnt(np.concatenate([one.rule for one in told]), np.concatenate(rows) if rows else self.rows)
 
