@@ -1,7 +1,10 @@
-"""numba's cache is made otherwise than `mipfs.compiled.cache` expects: kernels run, and numba keeps them itself."""
+"""Kept machine code: digits do not depend on who compiled it; a numba that keeps it otherwise than is expected."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,3 +127,54 @@ def test_where_loading_fails_it_is_compiled(folder: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(cache.CompileResult, "_rebuild", fails)
     assert _hits() == (0, True)
+
+
+SVMS = """
+import hashlib, sys
+import numpy as np
+from scipy import sparse
+from mipfs.data.instance import Instance
+from mipfs.losses import get_loss
+for kind in sys.argv[1:]:
+    r = np.random.default_rng(3)
+    X = r.normal(size=(160, 12))
+    y = np.where(X[:, 0] + 2.0 * r.normal(size=160) > 0.0, 1.0, -1.0)
+    X = sparse.csc_array(np.where(r.random(X.shape) < 0.3, X, 0.0)) if kind == "sparse" else X
+    solver = get_loss("hinge").Solver(Instance.from_arrays(X, y), np.ones(160), True)
+    found = [solver.solve(np.arange(k), tol=1e-9) for k in (4, 5, 9)]
+    print(kind, hashlib.sha256(b"".join(one.alpha.tobytes() + one.w.tobytes() for one in found)).hexdigest())
+"""
+"""SVMs on dense and on sparse rows, whose kernels have functions in common, and what they find to the last bit."""
+
+
+@pytest.mark.slow
+def test_digits_depend_neither_on_who_compiled_nor_on_what_was_loaded_before(tmp_path: Path) -> None:
+    found = []
+    for order in (["dense", "sparse"], ["dense", "sparse"], ["sparse", "dense"], ["sparse"]):
+        command = [sys.executable, "-c", SVMS, *order]
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=500)
+        found.append(sorted(done.stdout.splitlines()))
+    compiled_there, loaded, in_another_order, one_kind = found
+    assert loaded == compiled_there
+    assert in_another_order == compiled_there
+    assert one_kind == compiled_there[1:]
+
+
+@pytest.mark.slow
+def test_the_code_of_a_sum_is_loaded_before_its_copies(tmp_path: Path) -> None:
+    program = (
+        "from mipfs.kernels import augmented_lagrangian as al\n"
+        "from numba import float64, int64, types\n"
+        "vector, places = types.Array(float64, 1, 'C'), types.Array(int64, 1, 'C')\n"
+        "line = types.NamedTuple((places, vector, vector, vector, vector, float64, float64, float64), al.Line)\n"
+        "al.line_search.compile((line, float64))\n"
+        "print(sum(al.line_search.stats.cache_hits.values()), sum(al.slope.stats.cache_hits.values()))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    said = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=500).stdout
+        for _ in range(2)
+    ]
+    assert said == ["0 0\n", "1 1\n"]

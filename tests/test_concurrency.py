@@ -21,9 +21,12 @@ import pytest
 import threadpoolctl
 
 import mipfs
-from mipfs import Problem
+from mipfs import Instance, Problem
+from mipfs.drivers.pacing import Search
+from mipfs.plumbing import machine
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.selection.selection import Selection
+from tests.drivers.test_resumed import written
 from tests.other_users.ours import data
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -70,6 +73,67 @@ WAYS |= {start: in_processes(start) for start in multiprocessing.get_all_start_m
 @pytest.mark.parametrize("way", WAYS)
 def test_answers_are_those_of_one_after_the_other(way: str) -> None:
     assert WAYS[way](JOBS * 2) == [solved(job) for job in JOBS] * 2
+
+
+def hard(seed: int) -> Problem:
+    """A problem of some hundred nodes in many batches: incumbents are looked for beside them."""
+    r = np.random.default_rng([60, seed])
+    X = r.normal(size=(70, 40)) * r.uniform(0.3, 2.0, 40)
+    y = np.where(X[:, :8] @ r.normal(size=8) + 4.0 * r.normal(size=70) > 0.0, 1, -1)
+    return Problem(Instance.from_arrays(X, y), M=8)
+
+
+def begun_beside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Four cores, and the threads that look for incumbents."""
+    seen, before = list[int](), Search._go_on
+
+    def noted(search: Search, *given: Any) -> None:
+        seen.append(threading.get_ident())
+        before(search, *given)
+
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    monkeypatch.setattr(Search, "_go_on", noted)
+    return seen
+
+
+def solved_whole(seed: int, folder: Path) -> tuple[str, bytes]:
+    return written(mipfs.solve(hard(seed), "branch", gap=1e-6, threads=3, iteration_limit=3000), folder)
+
+
+@forks
+def test_a_child_that_is_forked_after_a_solve_with_threads_solves_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = begun_beside(monkeypatch)
+    whole = solved_whole(0, tmp_path / "parent")
+    assert len(beside) > 10
+    assert threading.get_ident() not in beside
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            (tmp_path / "said").write_text(str(solved_whole(0, tmp_path / "child") == whole))
+            code = 0
+        finally:
+            os._exit(code)
+    assert ends(child, 120.0)
+    assert (tmp_path / "said").read_text() == "True"
+    assert solved_whole(0, tmp_path / "again") == whole
+
+
+def test_two_solves_at_once_are_those_of_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = begun_beside(monkeypatch)
+    usual = [solved_whole(seed, tmp_path / f"{seed}") for seed in (0, 1)]
+    before, meet = len(beside), threading.Barrier(2)
+
+    def at_once(seed: int) -> tuple[str, bytes]:
+        meet.wait(60.0)
+        return solved_whole(seed, tmp_path / f"{seed} at once")
+
+    for _ in range(3):
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(at_once, (0, 1))) == usual
+    assert len(beside) == 4 * before
 
 
 SCRIPT = """

@@ -21,6 +21,7 @@ from mipfs.result.state import State
 SOURCES = Path(mipfs.__file__).parent
 BETWEEN_PROCESSES = {
     "compiled/cache.py": "numba's own index of machine code, in a folder that the user alone can write",
+    "drivers/workers.py": "from workers of the user's cluster, over lines of our own that only who knows a key opens",
     "formulation/canonical.py": "a copy in memory",
     "formulation/program.py": "a copy in memory",
     "lab/studies/chains.py": "points of its own processes, in a folder of its own that only this user can enter",

@@ -127,11 +127,8 @@ def test_stability_and_calibration_do_not_depend_on_the_jobs() -> None:
     assert one == two
     result = mipfs.solve(problem)
     apart, together = (calibrate(problem, result, folds=5, jobs=jobs).calibration for jobs in (1, 2))
+    assert apart == together
     assert apart is not None
-    assert together is not None
-    assert apart.keys() == together.keys()
-    for name, value in apart.items():
-        assert together[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value)
 
 
 def test_classes_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
@@ -146,10 +143,8 @@ def test_classes_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
     for jobs in (1, 2):
         place = tmp_path / f"r{jobs}.json"
         assert main(["solve", "fsp-m", str(table), "-p", "M=2", "--jobs", str(jobs), "--json", str(place), "-q"]) == 0
-        found.append(_told(json.loads(place.read_text())))
-    (one, numbers), (other, others) = found
-    assert one == other
-    assert numbers == pytest.approx(others, rel=1e-7)
+        found.append(_bare(json.loads(place.read_text())))
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow
@@ -170,7 +165,9 @@ def test_ctrl_c_leaves_the_draws_that_were_done_and_no_process(tmp_path: Path) -
             time.sleep(0.1)
 
 
-def _told(document: Any) -> Any:
-    """What is said of the classes; numbers to the digits that the machine code of a process decides on."""
-    each = [[one["status"], one["selected"], one["labels"], one["data_sha256"]] for one in document["results"]]
-    return each, [one[name] for one in document["results"] for name in ("objective", "bound")]
+def _bare(document: Any) -> Any:
+    """Without seconds and what names the run."""
+    if isinstance(document, dict):
+        left_out = ("seconds", "trace", "command", "certificate", "archive")
+        return {k: _bare(v) for k, v in document.items() if k not in left_out}
+    return [_bare(one) for one in document] if isinstance(document, list) else document

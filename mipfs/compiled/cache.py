@@ -1,6 +1,11 @@
 # mypy: disable-error-code="no-untyped-call, attr-defined, import-untyped"
 """The one file that knows how numba's cache is made inside: machine code in the folders, and under the key, of `kept`.
 
+A function's machine code holds copies of those that it calls, under their names, and of equal names the process runs
+those that it loaded first. Where ``fastmath`` lets the compiler choose the order of a sum, copies differ in the last
+digits. So a callee's own code is loaded before any copy of it, as where it is compiled: the digits of a process depend
+neither on what it solved before, nor on who compiled.
+
 Nothing of it has to be as this file expects. Where a name is missing, takes other arguments, or fails, kernels are kept
 by numba's own cache, as ``njit(cache=True)`` keeps them: in its folders, under its keys.
 """
@@ -11,9 +16,11 @@ import hashlib
 import inspect
 import logging
 import pickle
+import re
 import time
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +41,10 @@ with suppress(ImportError, AttributeError):
     IndexDataCacheFile, CompileResult, rtsys = caching.IndexDataCacheFile, compiler.CompileResult, runtime.rtsys
 
 LOG = logging.getLogger("mipfs")
+Kernel = tuple[str, str, Any]
+"""A kernel by module and name, and the types of its arguments."""
+_own: dict[str, Kernel] = {}
+"""Whose own code this process has, by its name in LLVM."""
 NEWEST = (0, 68)
 """The newest version of numba that this was tried with."""
 PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
@@ -41,6 +52,10 @@ PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 it looks."""
 BROKEN = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError, KeyError, IndexError, TypeError)
 """What reading a file raises that is not whole, or was not written by this program."""
+COPY = re.compile(r'^define linkonce_odr [^@]*@"?([^"(]+)"?\(.*?^}$', re.MULTILINE | re.DOTALL)
+"""A function in LLVM's text that was copied from the code of another; its name."""
+FREE = re.compile(r"\b(?:fast|reassoc|contract)\b")
+"""How a sum is marked whose order, or rounding, is left to the compiler."""
 OTHERWISE = "kept-by-numba"
 """The file in a folder of machine code that says that keeping it here failed: later processes leave it to numba."""
 
@@ -122,6 +137,12 @@ def _leave_to_numba(kernel: Any) -> Any:
     return None if now is before else now
 
 
+def copied(code: str) -> list[Kernel]:
+    """The kernels of which some code, in LLVM's text, holds copies that may differ in the last digits."""
+    found = [name for name, body in ((one[1], one[0]) for one in COPY.finditer(code)) if FREE.search(body)]
+    return [_own[name] for name in found if name in _own]
+
+
 class KernelCache:
     """The machine code of a kernel on disk, as numba's dispatcher asks for it.
 
@@ -181,12 +202,22 @@ class KernelCache:
         for file in self._in_folders():
             try:
                 _make_ready(target)
-                reduced = file.load(self._key(types, target))
-                if reduced is not None:
-                    return CompileResult._rebuild(target, *reduced)
+                held = file.load(self._key(types, target))
+                if held is not None:
+                    copied, reduced = held
+                    for module, name, of in copied:
+                        getattr(import_module(module), name).compile(of)
+                    return self._noted(types, CompileResult._rebuild(target, *reduced))
             except (OSError, *BROKEN) as error:
                 LOG.info("machine code of %s is not used: %s", self._base(), error)
         return None
+
+    def _noted(self, types: Any, data: Any) -> Any:
+        """Code for arguments of some types, whose name is known from now on."""
+        function = self._function
+        if "<" not in function.__qualname__:
+            _own[data.fndesc.llvm_func_name] = (function.__module__, function.__name__, types)
+        return data
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for a signature; None where none is kept, and this process is to compile it."""
@@ -208,8 +239,9 @@ class KernelCache:
             if kept.home() is None:
                 kept.unkept("there is no folder that can be written to, and that only this user can write to")
             elif not data.library.has_dynamic_globals:  # code that holds addresses of this process
-                reduced = data._replace(type_annotation="")._reduce()
-                self._save(self._in_folders()[-1], self._key(sig, data.target_context), reduced)
+                reduced = self._noted(sig, data)._replace(type_annotation="")._reduce()
+                held = copied(data.library.get_llvm_str()), reduced
+                self._save(self._in_folders()[-1], self._key(sig, data.target_context), held)
         except OSError as error:
             kept.unkept(str(error.strerror or error))
         except BROKEN as error:
@@ -217,12 +249,12 @@ class KernelCache:
         finally:
             self._release()
 
-    def _save(self, file: Any, key: Any, reduced: Any) -> None:
+    def _save(self, file: Any, key: Any, held: Any) -> None:
         try:
-            file.save(key, reduced)
+            file.save(key, held)
         except BROKEN:  # what is there is not whole
             file.flush()
-            file.save(key, reduced)
+            file.save(key, held)
 
     def _give_up(self, error: Exception, sig: Any, data: Any) -> None:
         """Leave this kernel to numba, and those that later processes meet."""

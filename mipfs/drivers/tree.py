@@ -28,7 +28,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carrie
 from mipfs.inner.completions import are_few
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.unit import NOTHING, Explored, Unit
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS
@@ -75,6 +75,7 @@ class Tree(TreeProof):
         self.above: Arrays = {}
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self.waiting = Waiting(run.room)
+        self.learnt = NOTHING
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
@@ -268,7 +269,8 @@ class Tree(TreeProof):
         prices = self.prices.of(nodes.heads["prices"])
         ends = np.cumsum(sizes)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        return [Unit(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
+        held = [(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
+        return [Unit(*one, learnt=self.learnt) for one in held]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -302,6 +304,7 @@ class Tree(TreeProof):
         found, and what explorations left as one selection each: these ask for SVMs.
         """
         outcomes, stuck, leaves = self.enter_all(units, found)
+        self.learnt = self.learnt.followed_by([one.learnt for one in found if one is not None])
         before()
         self.rescued += len(stuck)
         outcomes += zip(stuck, (outcome for one in found if one is not None for outcome in one.rescued), strict=True)
@@ -513,7 +516,7 @@ class Tree(TreeProof):
     def work(self) -> float:
         """What was done so far, in the same units: an SVM on completions counts as many scores as it costs."""
         scores = self.svms * self.run.settings.completions.worth * self.run.problem.data.n_samples
-        return self.relaxed_work + scores / float(self.run.settings.search.unit)
+        return float(self.relaxed_work + scores / self.run.settings.search.unit)
 
     @cached_property
     def svm_work(self) -> float:

@@ -1,20 +1,85 @@
 """The nodes of `branch` on the workers of a Dask cluster.
 
-The node solver travels once; units of work go out as arrays (`mipfs.inner.unit`), and come back as pieces of the
-proof. What a worker had in hand when it died is asked for again, and where the scheduler goes away, or no worker is
+Dask starts on every worker what explores, and gives it the node solver, once in a run. Units of work go from this
+process to it, and pieces of the proof come back, over a line of their own (`mipfs.plumbing.lines`): a task of Dask
+costs this process milliseconds, as long as many a unit takes to explore, a message over a line a tenth of one. A worker
+has some units in hand, so that none waits for a message. Where lines cannot be (an encrypted cluster, or one whose
+workers do not reach this process), every unit is a task of Dask.
+
+What a worker had in hand when it died is asked of another one, and where the scheduler goes away, or no worker is
 left, this process goes on. The tree is that of the same batches on threads.
 """
 
 from __future__ import annotations
 
+import itertools
+import logging
+import math
+import pickle
+import selectors
+import struct
+import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
+
+import numpy as np
 
 from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.unit import Explored, Unit
-from mipfs.plumbing.cluster import Cluster, Task
+from mipfs.plumbing.cluster import LOST_ERRORS, MOST_FETCHES, POLL_SECONDS, Cluster, Task, killed, refused
+from mipfs.plumbing.lines import Door, Line, seen_from
+
+LOG = logging.getLogger("mipfs")
+NUMBER = struct.Struct("<q")
+"""Before what came of a unit: which one it is."""
+GONE = OSError, EOFError
+
+
+@dataclass(eq=False)
+class Errand:
+    """A unit that is asked for.
+
+    Attributes
+    ----------
+    unit : Unit;  end : when it is to be given up, by `time.monotonic`
+    found : what came of it, as bytes;  tries : workers that died over it
+    is_dropped : nobody waits for it any more;  task : where it is one of Dask
+    """
+
+    unit: Unit
+    end: float
+    found: bytes | None = None
+    tries: int = 0
+    is_dropped: bool = False
+    task: Task | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """What is left of its time."""
+        return None if math.isinf(self.end) else max(0.0, self.end - time.monotonic())
+
+
+@dataclass(eq=False)
+class Hand:
+    """What explores on a worker.
+
+    Attributes
+    ----------
+    worker : its address;  future : of the task that it is
+    line : to it, once it has connected;  out : the errands that it has in hand, the first at work
+    """
+
+    worker: str
+    future: Any
+    line: Line | None = None
+    out: dict[int, Errand] = field(default_factory=dict)
 
 
 class Workers(Executor):
@@ -29,39 +94,248 @@ class Workers(Executor):
         self.client = client
 
     def open(self, tree: Tree) -> None:
-        """Look who is there; the node solver travels when it is first needed."""
+        """Look who is there, and open a door; the node solver travels when it is first needed."""
         self._solver = tree.solver()
-        self._there = None
+        self._most = tree.settings.in_hand
+        self._there: Any = None
         self._cluster = Cluster(self.client, "the search goes on in this process")
+        self._numbers = itertools.count()
+        self._hands = dict[int, Hand]()
+        self._waiting = deque[Errand]()
+        self._asked = selectors.DefaultSelector()
+        host = seen_from(self.client.scheduler.address) if self.client.scheduler is not None else None
+        self._door = None if host is None else Door(host)
+        if self._door is not None:
+            self._asked.register(self._door, selectors.EVENT_READ)
 
-    def submit(self, unit: Unit, seconds: float | None) -> Task:
-        """Send a unit to a worker, and the node solver to all where none holds it."""
+    def submit(self, unit: Unit, seconds: float | None) -> Errand:
+        """Let a worker have a unit as soon as one has less than it may have in hand."""
+        errand = Errand(unit, math.inf if seconds is None else time.monotonic() + seconds)
+        self._waiting.append(errand)
+        self._hand_out()
+        return errand
 
-        def submit() -> tuple[Any, Sequence[Any]]:
-            if self._there is None or self._there.status != "finished":
-                self._there = self._cluster.scattered(self._solver)
-            return self.client.submit(explored, self._there, unit, seconds, pure=False, retries=0), [self._there]
+    def result(self, handle: Errand, seconds: float) -> Explored | None:
+        """What came of a unit, if it is there within some seconds."""
+        end = time.monotonic() + seconds
+        while handle.found is None and handle.task is None:
+            if handle.tries > MOST_FETCHES or self._cluster.is_alone():
+                self.withdraw(handle)
+                raise Lost
+            self._look_after()
+            self._take_in(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
+            if handle.found is None and time.monotonic() >= end:
+                return None
+        return self._of_task(handle) if handle.task is not None else _unpacked(handle.found)
 
-        return Task(self._cluster, submit)
+    def withdraw(self, handle: Errand) -> Explored | None:
+        """Leave a unit: its nodes are open as they were."""
+        handle.is_dropped = True
+        if handle.task is not None:
+            handle.task.withdraw()
+        return None
 
-    def result(self, handle: Task, seconds: float) -> Explored | None:
-        """What was found if it is there; the task waits a moment for that."""
-        if handle.settled() and handle.found is not None:
-            return Explored(*handle.found)
-        if handle.failed or self._cluster.is_alone():
-            handle.withdraw()
+    def close(self) -> None:
+        """Hang up: those at work give up, and the workers forget the node solver."""
+        for hand in self._hands.values():
+            self._hang_up(hand)
+        self._asked.close()
+        if self._door is not None:
+            self._door.close()
+        self._hands, self._there, self._door = {}, None, None
+        self._waiting.clear()
+
+    def _of_task(self, handle: Errand) -> Explored | None:
+        """What came of a unit that is a task of Dask; the task waits a moment for that."""
+        task = handle.task
+        assert task is not None
+        if task.settled() and task.found is not None:
+            return Explored(*task.found)
+        if task.failed or self._cluster.is_alone():
+            self.withdraw(handle)
             raise Lost
         return None
 
-    def withdraw(self, handle: Task) -> None:
-        """Leave a unit: its nodes are open as they were."""
-        handle.withdraw()
+    def _hand_out(self) -> None:
+        """Give what waits to those who have least in hand."""
+        while self._waiting:
+            if self._waiting[0].is_dropped:
+                self._waiting.popleft()
+                continue
+            if self._door is None:
+                errand = self._waiting.popleft()
+                errand.task = Task(self._cluster, lambda errand=errand: self._as_task(errand))  # type: ignore[misc]
+                continue
+            there = [hand for hand in self._hands.values() if hand.line is not None and len(hand.out) < self._most]
+            if not there:
+                return
+            hand = min(there, key=lambda hand: len(hand.out))
+            errand = self._waiting.popleft()
+            number = next(self._numbers)
+            hand.out[number] = errand
+            assert hand.line is not None
+            try:
+                hand.line.send(pickle.dumps((number, errand.unit, errand.seconds), protocol=5))
+            except GONE:
+                self._lose(hand)
 
-    def close(self) -> None:
-        """Let the workers forget the node solver."""
-        self._there = None
+    def _as_task(self, errand: Errand) -> tuple[Any, Sequence[Any]]:
+        there = self._solver_there()
+        return self.client.submit(explored, there, errand.unit, errand.seconds, pure=False, retries=0), [there]
+
+    def _solver_there(self) -> Any:
+        """The future of the node solver; it travels again where nobody holds it."""
+        if self._there is None or self._there.status != "finished":
+            self._there = self._cluster.scattered(self._solver)
+        return self._there
+
+    def _take_in(self, seconds: float) -> None:
+        """Wait for what comes: workers that connect, and what they found."""
+        for key, _ in self._asked.select(seconds):
+            if key.fileobj is self._door:
+                self._let_in()
+            elif key.data.line is not None:
+                self._hear(key.data)
+        self._hand_out()
+
+    def _let_in(self) -> None:
+        """Take over the line of a worker that has just connected, and says which hand it is."""
+        assert self._door is not None
+        line = self._door.entered()
+        if line is None:
+            return
+        hand = None
+        with suppress(*GONE):
+            hand = self._hands.get(NUMBER.unpack(line.receive())[0])
+        if hand is None or hand.line is not None:
+            line.close()
+            return
+        hand.line = line
+        self._asked.register(line, selectors.EVENT_READ, hand)
+
+    def _hear(self, hand: Hand) -> None:
+        """Take over what a worker found."""
+        assert hand.line is not None
+        try:
+            said = hand.line.receive()
+        except GONE:
+            self._lose(hand)
+            return
+        hand.out.pop(NUMBER.unpack_from(said)[0]).found = said
+
+    def _lose(self, hand: Hand) -> None:
+        """A worker is gone: what it had in hand waits again, before all else."""
+        self._hang_up(hand)
+        for at, errand in enumerate(hand.out.values()):
+            errand.tries += at == 0
+        self._waiting.extendleft(reversed(hand.out.values()))
+        self._hands = {number: one for number, one in self._hands.items() if one is not hand}
+        self._cluster.stale()
+
+    def _hang_up(self, hand: Hand) -> None:
+        if hand.line is None:
+            if self.client.status == "running":
+                hand.future.cancel()
+            return
+        self._asked.unregister(hand.line)
+        hand.line.close()
+        hand.line = None
+
+    def _look_after(self) -> None:
+        """Let every thread of a worker explore; leave the hands of those that are gone."""
+        if self._door is None:
+            return
+        there = self._cluster.threads()
+        is_held = self._there is None or self._there.status == "finished"
+        for hand in list(self._hands.values()):
+            status = hand.future.status
+            if status == "error" and hand.line is None:
+                self._failed(hand)
+            elif there and (hand.worker not in there or (hand.line is None and (status != "pending" or not is_held))):
+                self._lose(hand)
+        if self._door is not None:
+            self._start(there)
+
+    def _start(self, there: dict[str, int]) -> None:
+        """Start what explores where a worker has less of it than threads."""
+        for worker, threads in there.items():
+            for _ in range(threads - sum(hand.worker == worker for hand in self._hands.values())):
+                number = next(self._numbers)
+                try:
+                    self._hands[number] = Hand(worker, self._begun(worker, number))
+                except LOST_ERRORS:
+                    self._cluster.failed()
+                    return
+
+    def _begun(self, worker: str, number: int) -> Any:
+        """The future of what explores on a worker."""
+        assert self._door is not None
+        at = self._solver_there(), self._door.address, self._door.key, number
+        kept_to = {"workers": [worker], "allow_other_workers": False}
+        return self.client.submit(explore_all, *at, **kept_to, pure=False, retries=0)
+
+    def _failed(self, hand: Hand) -> None:
+        """Nobody could begin on a worker: it died, does not reach this process, or has another version."""
+        error = hand.future.exception()
+        self._lose(hand)
+        if killed(error):
+            return
+        if not isinstance(error, GONE):
+            raise refused(error)
+        LOG.info("workers do not reach this process (%s): every unit of work is a task of the scheduler", error)
+        assert self._door is not None
+        self._asked.unregister(self._door)
+        self._door.close()
+        self._door = None
+        for other in list(self._hands.values()):
+            self._lose(other)
+        self._hand_out()
 
 
 def explored(solver: NodeSolver, unit: Unit, seconds: float | None) -> Explored:
-    """What a worker does with a unit."""
+    """What a worker does with a unit that is a task."""
     return solver.explore(unit, seconds)
+
+
+def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: int) -> None:
+    """What a worker does in a run: explore the units that come over a line, until it ends.
+
+    It leaves the worker's thread to others meanwhile, as short tasks would.
+    """
+    from distributed import secede
+
+    with suppress(ValueError):  # outside of a worker
+        secede()
+    with Line.to(door, key) as line:
+        line.send(NUMBER.pack(number))
+        come, stop = SimpleQueue[bytes | None](), np.zeros(1, dtype=np.int8)
+        Thread(target=_listen, args=(line, come, stop), daemon=True).start()
+        while (said := come.get()) is not None:
+            asked, unit, seconds = pickle.loads(said)
+            found: Any
+            try:
+                found = tuple(solver.explore(unit, seconds, stop))
+            except Exception as error:  # which the process that asks raises
+                found = error
+            try:
+                line.send(NUMBER.pack(asked) + pickle.dumps(found, protocol=5))
+            except GONE:
+                return
+
+
+def _listen(line: Line, come: SimpleQueue[bytes | None], stop: Any) -> None:
+    """Put units into a queue as they come, so that who sends them never waits; give up where nobody is there."""
+    with suppress(*GONE):
+        while True:
+            come.put(line.receive(None))
+    stop[0] = 1
+    come.put(None)
+
+
+def _unpacked(said: bytes | None) -> Explored:
+    """What came of a unit; an error is raised."""
+    assert said is not None
+    found = pickle.loads(memoryview(said)[NUMBER.size :])
+    if isinstance(found, BaseException):
+        raise refused(found)
+    return Explored(*found)

@@ -80,15 +80,16 @@ class NodeSolver:
                 self._made = made
         return self._made.stopped_by(stop)
 
-    def explore(self, unit: Unit, seconds: float | None) -> Explored:
+    def explore(self, unit: Unit, seconds: float | None, stop: States | None = None) -> Explored:
         """Explore from the nodes of a unit; after `seconds` what is left is given up early.
 
         Parameters
         ----------
         unit : Unit
         seconds : float >= 0, optional
+        stop : (1,), optional, is set from outside to give up earlier
         """
-        stop = np.zeros(1, dtype=np.int8)
+        stop = np.zeros(1, dtype=np.int8) if stop is None else stop
         alarm = None if seconds is None else threading.Timer(seconds, stop.fill, (1,))
         if alarm is not None:
             alarm.daemon = True

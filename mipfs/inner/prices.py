@@ -135,6 +135,9 @@ class Pricing:
     def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[Prices | None, Multipliers | None]:
         """The LP min cost'σ over the rows' polytope with σ in [low, high], by HiGHS.
 
+        It begins anew: of several optimal multipliers a warm start finds those near what was asked before, by whichever
+        thread.
+
         Returns
         -------
         prices : of its multipliers, None where it was not solved
@@ -145,6 +148,7 @@ class Pricing:
             ray = broken_row(self.selection, low, high)
             if ray is not None:
                 return None, ray
+            self._model.program.forget()
             self._model.program.fix_columns(low, high)
             self._model.program.set_costs(cost / scale)
             solution = self._model.solve()

@@ -5,6 +5,7 @@ It is what goes to a thread, a process or another machine; what it holds depends
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +31,35 @@ class Turn(NamedTuple):
     is_first: bool
 
 
+class Learnt(NamedTuple):
+    """What explorations tell one another from batch to batch: nothing yet, no rule keeps a state, no row is separated.
+
+    What all units of a batch are told is fixed when it is handed out, and what they learn is put together in their
+    order: it does not matter who explores, or who is done first.
+
+    rule : (·,) of a branching rule
+    rows : (·, atoms) of a separator
+    """
+
+    rule: Array
+    rows: Array
+
+    def __reduce__(self) -> Any:
+        """Nothing travels as its name."""
+        return "NOTHING" if self is NOTHING else (Learnt, tuple(self))
+
+    def followed_by(self, others: Sequence[Learnt]) -> Learnt:
+        """It, with what others learnt behind it."""
+        told = [one for one in (self, *others) if one is not NOTHING]
+        if not told:
+            return NOTHING
+        rows = [one.rows for one in told if len(one.rows)]
+        return Learnt(np.concatenate([one.rule for one in told]), np.concatenate(rows) if rows else self.rows)
+
+
+NOTHING = Learnt(np.zeros(0), np.zeros((0, 0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Unit:
     """Open nodes that are explored together.
@@ -42,6 +72,7 @@ class Unit:
     prices : (B, rows) multipliers that earned their bounds
     is_enumerated : whether all their selections are looked at, in place of their relaxations
     turn : Turn, optional, of the one node with two free places that is enumerated
+    learnt : Learnt, before this batch
     """
 
     nodes: OpenNodes
@@ -50,6 +81,7 @@ class Unit:
     prices: Array
     is_enumerated: bool = False
     turn: Turn | None = None
+    learnt: Learnt = NOTHING
 
     def __len__(self) -> int:
         return self.limits.size
@@ -72,7 +104,7 @@ class Unit:
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
         nodes = self.nodes._replace(heads=self.nodes.heads[at])
-        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at])
+        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], learnt=self.learnt)
 
     def stuck(self, found: Found) -> Unit:
         """The nodes that explorations from all of these left since their relaxation stalled, with the same limits."""
@@ -82,7 +114,7 @@ class Unit:
         dual = np.where(heads["dual"] > 0, heads["dual"] + before[of], of)
         at = np.flatnonzero(heads["why"] == STUCK)
         nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
-        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]])
+        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]], learnt=self.learnt)
 
     def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
         """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
@@ -103,9 +135,11 @@ class Explored(NamedTuple):
     found : what these leave, in their order; None where there was none
     outcomes : of the others, in their order
     rescued : of the nodes that are stuck among those that explorations left, in their order
+    learnt : in this unit
     """
 
     explored: npt.NDArray[np.bool_]
     found: Found | None
     outcomes: list[Any]
     rescued: list[Any]
+    learnt: Learnt = NOTHING

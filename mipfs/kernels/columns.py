@@ -96,7 +96,7 @@ def two_at_least(Z: Array) -> Array:
     return np.asfortranarray(Z) if k >= 2 else np.asfortranarray(np.hstack([Z, np.zeros((n, 2 - k))]))
 
 
-@overload(dot_columns, jit_options={"fastmath": True})
+@overload(dot_columns, jit_options={"fastmath": True, "forceinline": True})
 def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
     if isinstance(Z, types.Array):
 
@@ -143,7 +143,7 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
     return csc
 
 
-@overload(add_columns, jit_options={"fastmath": True})
+@overload(add_columns, jit_options={"fastmath": True, "forceinline": True})
 def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
     if isinstance(Z, types.Array):
 

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
+from mipfs.result.result import StopReason
 from mipfs.run.incumbent import Incumbent
 from mipfs.run.run import Run
 from mipfs.run.stored import StoredClassifier, as_stored
@@ -55,14 +57,17 @@ class Shown:
 def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown]:
     """The supports with their classifiers and dual vectors; without those whose objective rounding leaves in doubt.
 
-    A run that was stopped ends soon: it shows as many as it comes to. A better classifier becomes the incumbent.
+    A run that was stopped ends soon: it shows as many as it comes to, or, where a count of nodes stopped it and no
+    clock, as many as its search took SVMs. A better classifier becomes the incumbent.
     """
     problem = run.problem
     subproblem = Subproblem(run.problem)
     settings = run.settings.listing
     spent = max(settings.late_seconds, settings.late_share * run.elapsed)
-    late = math.inf if run.closed else time.monotonic() + spent
-    for sigma in supports:
+    is_counted = run.stop() is StopReason.ITERATION_LIMIT
+    late = math.inf if run.closed or is_counted else time.monotonic() + spent
+    most = max(settings.counting, run.counters.get("subproblems", 0)) if is_counted else None
+    for sigma in islice(supports, most):
         if time.monotonic() > late:
             return
         solved = subproblem.solve(sigma.astype(float), LISTED_GAP)

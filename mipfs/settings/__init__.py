@@ -138,6 +138,8 @@ class TreeSettings(Declared):
     """Distance from 0 or 1 up to which a relaxed σ_j counts as integral, as in MILP solvers."""
     bytes_share: Part = 0.01
     """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
+    in_hand: Count = 3
+    """Units of work that a worker of a cluster has in hand at most: the next is there when one is done."""
     poll_seconds: Positive = 0.05
     """How often limits and Ctrl-C are looked at while nodes are explored: a person does not feel it."""
 

@@ -15,6 +15,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.settings import BranchSettings, ListSettings
 from tests import oracles, strategies
 from tests.draws import draw
 
@@ -218,6 +219,16 @@ def test_a_limit_leaves_an_incomplete_list(kind: str, driver: str) -> None:
     assert len(found) < len(values)
     for support, objective in found.items():
         assert objective == pytest.approx(values[support], rel=1e-6)
+
+
+def test_a_list_that_a_count_of_nodes_cut_does_not_depend_on_a_clock() -> None:
+    """With settings that leave it no time once a clock has stopped a run."""
+    problem, values = drawn("cardinality", "hinge", True)
+    none = BranchSettings(listing=ListSettings(late_seconds=0.0, late_share=0.0))
+    asked = {"pool_size": len(values), "iteration_limit": 1}
+    usual, hurried = (mipfs.solve(problem, "branch", **asked, **more) for more in ({}, {"settings": none}))
+    assert len(listed(usual)) > 1
+    assert hurried.near_optimal == usual.near_optimal
 
 
 def test_a_gap_that_closed_before_the_list_was_complete_is_optimal_but_says_so() -> None:

@@ -81,7 +81,7 @@ def test_selection_bound_and_trace_are_those_of_memory(client: Any, case: str, t
     problem = Problem(data, loss="squared-hinge", M=min(8, data.n_features), C=1.0, bias=case != "text, unit")
     here = mipfs.solve(problem, "kelley")
     there = mipfs.solve(problem, "kelley", client=client)
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, data)
     assert report.accepted, report.reason
 
@@ -90,7 +90,7 @@ def test_selection_bound_and_trace_are_those_of_memory(client: Any, case: str, t
 def test_other_losses_and_limits(client: Any, loss: str, tmp_path: Path) -> None:
     problem = Problem(text(seed=1), loss=loss, M=5, C=0.5)
     here, there = (mipfs.solve(problem, "kelley", T=4, **options) for options in ({}, {"client": client}))
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
 
 
 @pytest.mark.parametrize("B", [1, 3, 50, 4000])
@@ -129,7 +129,7 @@ def test_workers_that_are_killed_lose_nothing(case: str, count: int, tmp_path: P
 
         there = mipfs.solve(problem, "kelley", gap=1e-6, client=own, callback=strike)
     assert struck
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
 
 
 def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch
     with start() as own:
         there = mipfs.solve(problem, "kelley", client=own)
     assert mark.exists()
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
 
 
 def test_a_broadcast_that_never_ends_is_the_last_one(
@@ -174,7 +174,7 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
         assert time.monotonic() - began < 10.0
     finally:
         client.run_on_scheduler(let_go)
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
 
 
 def test_without_workers_this_process_scores(
@@ -185,7 +185,7 @@ def test_without_workers_this_process_scores(
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
     with start(within=True) as client:
         here, there = (mipfs.solve(problem, "kelley", **options) for options in ({}, {"client": client}))
-        compare(there, here, tmp_path, client)
+        compare(there, here, tmp_path)
     assert caplog.text.count("no Dask worker is left; nothing is lost, this process scores the columns") == 1
 
 

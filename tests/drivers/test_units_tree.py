@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.inner.unit import Explored, Learnt, Unit
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
+from mipfs.selection.selection import Extras, Rows
 from mipfs.settings import BranchSettings, TreeSettings
 from tests.drivers.test_resumed import written
 
@@ -39,6 +42,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "list by gap": ({"p": 16, "M": 4}, {"pool_gap": 0.1}),
     "list by size": ({"p": 14, "M": 4, "rows": True}, {"pool_size": 5}),
     "groups": ({"groups": True, "p": 12, "n": 40, "M": 4}, {}),
+    "rows, an extra variable": ({"extra": True, "n": 40, "p": 14, "M": 5}, {}),
     "groups, rows": ({"groups": True, "p": 10, "n": 40, "rows": True}, {}),
     "one of many": ({"p": 90, "M": 1, "n": 30}, {}),
     "two of many": ({"p": 90, "M": 2, "n": 30}, {}),
@@ -53,7 +57,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def made(
     seed: int, n: int = 60, p: int = 20, M: int | None = 6, noise: float = 2.0, rows: bool = False,
-    groups: bool = False, weights: bool = False, **more: Any,
+    groups: bool = False, weights: bool = False, extra: bool = False, **more: Any,
 ) -> Problem:  # fmt: skip
     """A problem of some tens or hundreds of nodes."""
     r = np.random.default_rng([n, p, seed])
@@ -62,6 +66,12 @@ def made(
     data = Instance.from_arrays(X, y, sample_weight=r.uniform(0.5, 2.0, n) if weights else None)
     atoms = Groups(data, {f"g{k}": [k, (k + 5) % p] for k in range(p)}, scaling="norm") if groups else None
     problem = Problem(data, M=M, atoms=atoms, **({"C": 1.0} | more))
+    if extra:
+        A = np.hstack([r.integers(0, 3, (2, p)), [[-1.0], [1.0]]])
+        z = Extras(("z",), np.array([0.0]), np.array([2.0]), np.array([False]))
+        return problem.replace(
+            rows=Rows(sparse.csr_array(A), np.full(2, -np.inf), np.array([1.0, 5.0]), ("a", "b"), ("", ""), z)
+        )
     return problem.with_rows(r.integers(0, 2, size=(2, p)).astype(float), -np.inf, [3.0, 2.0]) if rows else problem
 
 
@@ -154,6 +164,31 @@ def test_the_bytes_do_not_depend_on_who_explores(
         assert found[1] == wanted[1], f"other units: {run}"
     report = mipfs.verify(result, problem.data)
     assert report.accepted, report.reason
+
+
+def test_what_explorations_learn_is_put_together_in_the_order_of_units(
+    batches: list[list[Unit]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what all units of a batch are told is fixed when it is handed out."""
+    before = RowsRelaxation.explore_unit
+
+    def learns(solver: RowsRelaxation, unit: Unit) -> Explored:
+        order = unit.nodes.heads["order"][:1].astype(float)
+        return before(solver, unit)._replace(learnt=Learnt(order, np.full((1, 3), order[0])))
+
+    monkeypatch.setattr(RowsRelaxation, "explore_unit", learns)
+    told = list[list[bytes]]()
+    for run in ({"threads": 1}, {"threads": 8}, {"executor": Scattered(3), "threads": 2}):
+        batches.clear()
+        mipfs.solve(made(1, noise=4.0, p=60, M=10), "branch", batch=8, iteration_limit=2000, **run)
+        orders = [float(unit.nodes.heads["order"][0]) for units in batches for unit in units]
+        last = batches[-1][-1].learnt
+        assert last.rule.size > 20
+        assert last.rule.tolist() == last.rows[:, 0].tolist() == orders[: last.rule.size]
+        for units in batches:
+            assert all(unit.learnt is units[0].learnt for unit in units)
+        told.append([units[0].learnt.rule.tobytes() for units in batches])
+    assert told[1:] == told[:-1]
 
 
 def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[Unit]]) -> None:

@@ -80,7 +80,7 @@ def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp
     here = mipfs.solve(problem, "branch", gap=1e-6, batch=16)
     there = mipfs.solve(problem, "branch", gap=1e-6, batch=16, client=client)
     assert there.status is Status.OPTIMAL
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
 
@@ -93,9 +93,9 @@ def test_a_branching_rule_is_that_of_threads(client: Any, tmp_path: Path) -> Non
         for more in ({"branching": None}, {"threads": 1}, {"threads": 3}, {"client": client})
     )
     assert usual.counters["nodes"] != one.counters["nodes"]
-    for other, name, where in ((many, "many", None), (there, "away", client)):
+    for other, name in ((many, "many"), (there, "away")):
         (tmp_path / name).mkdir()
-        compare(other, one, tmp_path / name, where)
+        compare(other, one, tmp_path / name)
 
 
 def test_the_answer_is_the_best_of_all_selections(client: Any) -> None:
@@ -174,7 +174,7 @@ def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, t
     assert here.counters["nodes"] > 40
     pids = list(own.run(os.getpid).values())[:count]
     there = wrecked(problem, own, lambda: [os.kill(pid, signal.SIGKILL) for pid in pids], here.counters["nodes"] // 3)
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
 
@@ -203,9 +203,52 @@ def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, s
         over.set()
         attacker.join()
     assert len(set(killed)) >= 2
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     report = mipfs.verify(there, problem.data)
     assert report.accepted, report.reason
+
+
+@pytest.mark.parametrize("way", ["no line", "nobody at home"])
+def test_where_lines_cannot_be_units_are_tasks(
+    client: Any, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, before = list[Any](), workers.Task
+
+    class Nobody(workers.Door):
+        def __init__(self, host: str) -> None:
+            super().__init__(host)
+            self.address = host, 9  # where nothing listens
+
+    def task(*given: Any) -> Any:
+        tasks.append(before(*given))
+        return tasks[-1]
+
+    monkeypatch.setattr(workers, "Task", task)
+    if way == "no line":
+        monkeypatch.setattr(workers, "seen_from", lambda address: None)
+    else:
+        monkeypatch.setattr(workers, "Door", Nobody)
+    problem = hard(n=100, p=20, M=5)
+    there, here = (mipfs.solve(problem, "branch", batch=4, **options) for options in ({"client": client}, {}))
+    compare(there, here, tmp_path)
+    assert len(tasks) > 5
+
+
+def test_units_go_over_lines_and_workers_have_time_for_others(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "Task", None)
+    others = list[int]()
+
+    def asks(record: Record) -> None:
+        if record.iteration > 20 and not others:
+            others.append(client.submit(len, "three", pure=False).result(timeout=60))
+
+    result = mipfs.solve(hard(n=100, p=20, M=5), "branch", batch=4, client=client, callback=asks)
+    assert result.status is Status.OPTIMAL
+    assert others == [5]
+    end = time.monotonic() + 60.0
+    while any(client.processing().values()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(client.processing().values())
 
 
 @pytest.mark.slow
@@ -213,7 +256,7 @@ def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, capl
     problem = hard(n=100, p=20, M=5)
     here = mipfs.solve(problem, "branch", batch=4)
     there = wrecked(problem, own, lambda: own.cluster.close(timeout=20), 60)
-    compare(there, here, tmp_path, own)
+    compare(there, here, tmp_path)
     assert "nothing is lost, the search goes on in this process" in caplog.text
 
 
@@ -225,7 +268,7 @@ def test_without_workers_this_process_goes_on(
     problem = hard()
     here = mipfs.solve(problem, "branch", batch=16)
     there = mipfs.solve(problem, "branch", batch=16, client=client)
-    compare(there, here, tmp_path, client)
+    compare(there, here, tmp_path)
     assert caplog.text.count("no Dask worker is left; nothing is lost") == 1
 
 
