@@ -15,7 +15,7 @@ from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.kernels.bound import U
+from mipfs.kernels.bound import radius_of, sum_error
 from mipfs.plumbing.arrays import Array, Integers
 
 Scaling = Literal["none", "norm"] | npt.ArrayLike
@@ -106,7 +106,8 @@ class Features(Atoms):
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
-        return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
+        found = self.scores(v) if scores is None else scores
+        return np.asarray(sum_error(found, self.scale * self.omega_error(v), np.ones(1)))
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the features `ids`: themselves."""
@@ -133,15 +134,6 @@ class Features(Atoms):
     def document(self, ids: Integers) -> dict[str, Any] | None:
         """λ; None where all are 1."""
         return {"names": None, "columns": None, "scale": self.scale.tolist()} if self.is_scaled else None
-
-
-def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:
-    """A bound on the rounding error of s = λ² Σ_j ω_j² over `sizes` terms, when λ‖computed ω − exact ω‖ ≤ `radius`.
-
-    |s − ŝ| ≤ 2 √ŝ r + r² by Cauchy and Schwarz, plus a relative γ of the squares, their sum and the product.
-    """
-    relative = 2.0 * (sizes + 8) * U
-    return np.asarray((2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores)
 
 
 def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
@@ -180,11 +172,8 @@ def centred_squares(data: Instance) -> Array:
 
 def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
     """2γ_n (‖v‖ norms + ‖v‖₁ centers): of columns, or of groups by the triangle inequality."""
-    gamma = (v.size + 4) * U
-    error = norms * float(np.linalg.norm(v))
-    if np.any(centers):
-        error = error + centers * float(np.abs(v).sum())
-    return np.asarray(2.0 * gamma * error)
+    absolute = float(np.abs(v).sum()) if np.any(centers) else 0.0
+    return np.asarray(radius_of(v.size, float(np.linalg.norm(v)), absolute, norms, centers))
 
 
 def column_squares(X: Any, center: Array) -> Array:

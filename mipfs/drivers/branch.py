@@ -36,7 +36,8 @@ from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
-from mipfs.inner.rows_node import prices_suffice
+from mipfs.inner.batch import Batch
+from mipfs.inner.rows_node import relaxes
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
@@ -96,6 +97,10 @@ class Options(Declared):
         up to some hundreds. The tree depends on this number, and not on who explores it.
     branching : str, optional
         The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
+    relax : {"kernels", "batch", "interior"}, optional
+        What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
+        many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. By default the first
+        of these that takes the problem.
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     executor : Executor, optional
@@ -118,6 +123,7 @@ class Options(Declared):
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
     branching: str | None = None
+    relax: Literal["kernels", "batch", "interior"] | None = None
     client: Any = field(default=None, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
     SETTINGS: ClassVar = BranchSettings
@@ -170,7 +176,8 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
         return int(run.options.batch)
     settings = tree.settings
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
-    batch = max(settings.batch, min(most, tree.n_open // settings.share, tree.within_reach))
+    least = max(settings.batch, tree.relaxation.handed)
+    batch = max(least, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit
     taken = sum(len(part.unit) for part in out)
     left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken
@@ -327,12 +334,22 @@ def _gone_on(run: Run, supports: Supports, make: Callable[[], Tree]) -> tuple[Tr
     return tree, earlier
 
 
-def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
+def kernels(problem: Problem, relax: str | None = None) -> Sequence[Sequence[Step]]:
     """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
-    if not prices_suffice(problem):
+    everything, stop = np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)
+    how = relaxes(problem, relax)
+    if how == "batch":
+        return Batch(problem, everything, stop).kernels()
+    if how == "interior":
         return ()
-    everything = np.arange(problem.atoms.count)
-    return Relaxation(problem, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
+    return Relaxation(problem, everything, stop).kernels(not problem.selection.is_plain)
+
+
+def relaxes_by(problem: Problem, options: Any) -> str | None:
+    """How the option `relax` would read if it were given, where the data does not say it: "batch", else None."""
+    if problem.is_one_master or options.nodes == "conic" or not problem.data.block().is_stored:
+        return None
+    return "batch" if relaxes(problem, options.relax) == "batch" else None
 
 
 def enumerated(problem: Problem) -> int:

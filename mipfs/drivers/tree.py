@@ -63,8 +63,8 @@ class Tree(TreeProof):
         problem = run.problem
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
-        self.is_plain = carries(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
+        self.is_plain = self.relaxation.kernel is not None and problem.selection.is_plain
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
@@ -85,16 +85,21 @@ class Tree(TreeProof):
         """The node solver on some of the atoms."""
         run = self.run
         stops = (lambda: run.must_stop), self.stop
-        return RowsRelaxation(run.problem, alive, *stops, run.settings.relaxation, self.rule, run.settings.nodes)
+        return RowsRelaxation(
+            run.problem, alive, *stops, run.settings.relaxation, self.rule, run.settings.nodes, run.settings.batch,
+            run.options.relax,
+        )  # fmt: skip
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
         problem = self.run.problem
         alive = self.relaxation.alive
-        if self.is_plain:
+        if self.is_plain and carries(problem):
             problem = problem.restricted(alive)
             alive = np.arange(alive.size)
-        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], self.run.settings.nodes)
+        settings = self.run.settings
+        rule, relax = RULES[self.settings.branching], self.run.options.relax
+        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, settings.batch, relax)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
@@ -107,7 +112,7 @@ class Tree(TreeProof):
         outcome, cut = self.relaxation.solve_root(states, self.tol)
         self.steps = outcome.steps
         self.supports.pool.add(cut)
-        if self.is_plain and self.run.must_stop:
+        if self.is_plain and self.relaxation.has_weights and self.run.must_stop:
             self.supports.offer_largest(self.relaxation.alive, outcome.warm, self.relaxation.boolean.off)
         elif self.is_plain:
             self.round(outcome)
@@ -242,7 +247,7 @@ class Tree(TreeProof):
     def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
         count = nodes.heads.size
-        size = max(1, min(self.relaxation.together, count // self.settings.least_units))
+        size = self.relaxation.unit_size(count, self.settings.least_units)
         limits = self.limits(nodes.heads["bound"], cutoff)
         prices = self.prices.of(nodes.heads["prices"])
         each = [slice(at, at + size) for at in range(0, count, size)]

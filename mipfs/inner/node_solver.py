@@ -18,8 +18,9 @@ from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import Explored, Unit
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.locks import ProcessLock
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.problem import Problem
-from mipfs.settings import NodeSettings
+from mipfs.settings import BatchSettings, NodeSettings
 
 MAKING = ProcessLock()
 
@@ -33,15 +34,27 @@ class NodeSolver:
     alive : (k,) positions of the atoms that no screening has excluded
     loss : float, as of `Relaxation.coarsen`
     rule : str, the module of a branching rule
-    nodes : NodeSettings
+    nodes, batch : NodeSettings and BatchSettings
+    relax : str, as of `RowsRelaxation`
     """
 
-    def __init__(self, problem: Problem, alive: Integers, loss: float, rule: str, nodes: NodeSettings) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        alive: Integers,
+        loss: float,
+        rule: str,
+        nodes: NodeSettings,
+        batch: BatchSettings = BatchSettings(),
+        relax: str | None = None,
+    ) -> None:
         self.problem = problem
         self.alive = alive
         self.loss = loss
         self.rule = rule
         self.nodes = nodes
+        self.batch = batch
+        self.relax = relax
         self.version = kept.version()
         self._made: RowsRelaxation | None = None
 
@@ -62,7 +75,8 @@ class NodeSolver:
             if self._made is None:
                 never = np.zeros(1, dtype=np.int8)
                 rule = import_module(self.rule).choose
-                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
+                given: Any = {"rule": rule, "nodes": self.nodes, "batch": self.batch, "relax": self.relax}
+                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, **given)
                 self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
 
@@ -80,7 +94,8 @@ class NodeSolver:
             alarm.daemon = True
             alarm.start()
         try:
-            return self.made(stop).explore_unit(unit)
+            with one_blas_thread():  # more threads would change bits
+                return self.made(stop).explore_unit(unit)
         finally:
             if alarm is not None:
                 alarm.cancel()

@@ -11,20 +11,26 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
+from scipy import sparse
 
 from mipfs.inner.barrier import Dual, descend
 from mipfs.inner.designs import Dense, Interrupted
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.reduced_system import cardinality
 from mipfs.inner.watch import balanced
+from mipfs.kernels.boxed import boxed
+from mipfs.kernels.structures import given
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
-from mipfs.svm.solver import SVM, TakenOff
+from mipfs.regularisers.box import Box
+from mipfs.svm.solver import SVM, TakenOff, kernel_rows
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
+FEW, MOST_ROWS = 64, 2**25
+"""Columns, and samples times columns, up to which Newton's steps come first."""
 NEARER = 0.3
 """The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
@@ -65,6 +71,9 @@ class RegularisedSolver:
             svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
             return svm
         share = np.ones(ids.size) if sigma is None else sigma
+        quick = self._by_newton(ids, share, tol, start)
+        if quick is not None:
+            return quick
         away = self._off[ids]
         Z = np.asfortranarray((data.block(ids).dense(away)) * (np.sqrt(self.size) * self.y[:, None]))
         regulariser = self.problem.regulariser.at(ids).scaled(self.size)
@@ -79,6 +88,52 @@ class RegularisedSolver:
         if not seen.met and not seen.is_enough:
             steps += self._descended(seen)
         return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, steps)
+
+    def _by_newton(
+        self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
+    ) -> SVM | None:
+        """The SVM by projected Newton steps; None where these do not carry it, or do not bring it home."""
+        problem, loss = self.problem, self.loss
+        n, k = problem.data.n_samples, ids.size
+        if not isinstance(problem.regulariser, Box) or loss.kernels is None or k > FEW or n * k > MOST_ROWS:
+            return None
+        root = np.sqrt(self.size * share)
+        rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
+        A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
+        low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
+        u, alpha, rho = np.zeros(A.shape[1]), np.zeros(n), 0.5
+        if start is not None:
+            np.divide(start[0], root, out=u[:k], where=root > 0.0)
+            u[:k] = np.clip(u[:k], low, high)
+            if problem.bias:
+                u[k] = start[1] - float(shift @ start[0])
+            alpha, rho = np.minimum(start[2] / self.size, loss.top(self.c)), max(0.5, 1e-3 * start[3])
+        state = np.array([rho, 0.0, 0.0])
+        until = self.enough / self.size
+        made = loss.kernels.made
+        best = None
+        for attempt in range(3):
+            state[1] = 0.0
+            boxed((given(A), given(self.c), k), (given(low), given(high)), made, u, alpha, state, (max(1e-15, 0.3 * tol * 0.1**attempt), until if attempt == 0 else np.inf, 300, 4.0))
+            best = self._exactly(A, ids, u, alpha, root, shift, (low, high), share, state)
+            if best is None or best.gap <= tol or best.dual >= self.enough or self.must_stop():
+                break
+        return best if best is not None and (best.gap <= tol or best.dual >= self.enough or self.must_stop()) else None
+
+    def _exactly(self, A, ids, u, alpha, root, shift, ends, share, state) -> SVM | None:
+        problem, size, k = self.problem, self.size, ids.size
+        if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
+            return None
+        whole, q = self.loss.feasible_dual(size * alpha, problem.c_i, problem.data.y, problem.bias)
+        exact = np.ldexp(whole.astype(float), -q)
+        omega = (exact @ A)[:k] / size
+        t = np.clip(omega, *ends)
+        dual = float(self.loss.dual_value(exact, problem.c_i)) - size * float(t @ (omega - 0.5 * t))
+        low, high = problem.regulariser.at(ids).ends
+        w = np.clip(u[:k] * root, low * share, high * share)
+        b = float(u[k]) + float(shift @ w) if problem.bias else 0.0
+        primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
+        return SVM(w, b, exact, primal, dual, float(state[0]), int(state[2]), q)
 
     def _descended(self, seen: Seen) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""
