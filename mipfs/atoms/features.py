@@ -15,7 +15,7 @@ from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.kernels.bound import radius_of, sum_error
+from mipfs.kernels import bound
 from mipfs.plumbing.arrays import Array, Integers
 
 Scaling = Literal["none", "norm"] | npt.ArrayLike
@@ -106,8 +106,7 @@ class Features(Atoms):
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
-        found = self.scores(v) if scores is None else scores
-        return np.asarray(sum_error(found, self.scale * self.omega_error(v), np.ones(1)))
+        return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the features `ids`: themselves."""
@@ -134,6 +133,11 @@ class Features(Atoms):
     def document(self, ids: Integers) -> dict[str, Any] | None:
         """λ; None where all are 1."""
         return {"names": None, "columns": None, "scale": self.scale.tolist()} if self.is_scaled else None
+
+
+def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:
+    """A bound on the rounding error of s = λ² Σ_j ω_j²; see `mipfs.kernels.bound.sum_error`."""
+    return np.asarray(bound.sum_error(scores, radius, sizes))
 
 
 def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
@@ -173,7 +177,7 @@ def centred_squares(data: Instance) -> Array:
 def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
     """2γ_n (‖v‖ norms + ‖v‖₁ centers): of columns, or of groups by the triangle inequality."""
     absolute = float(np.abs(v).sum()) if np.any(centers) else 0.0
-    return np.asarray(radius_of(v.size, float(np.linalg.norm(v)), absolute, norms, centers))
+    return np.asarray(bound.radius_of(v.size, float(np.linalg.norm(v)), absolute, norms, centers))
 
 
 def column_squares(X: Any, center: Array) -> Array:

@@ -34,9 +34,9 @@ from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
+from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
-from mipfs.inner.batch import Batch
 from mipfs.inner.rows_node import relaxes
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds

@@ -43,9 +43,7 @@ FAR = 3e38
 WIDEST = 1e12
 """The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
 
-Handed = tuple[
-    batch.Alive, Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own
-]
+Handed = tuple[batch.Alive, Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own]
 """What `mipfs.kernels.batch.explore` takes, its steps aside."""
 
 
@@ -109,12 +107,13 @@ class Batch:
         costs = np.asarray(problem.penalty[self.alive] / size)
         top = np.minimum(self.loss.top(problem.c_i) / size, FAR)
         most = max(1, self.alive.size // 4) if problem.M is None else max(1, min(problem.M, self.alive.size))
-        narrow = (_narrow(one) for one in (np.maximum(low, -FAR), np.minimum(high, FAR), costs))
+        low, high = np.maximum(low, -FAR), np.minimum(high, FAR)
         has_ends = bool(np.any((low != 0.0) & (low > -FAR)) or np.any((high != 0.0) & (high < FAR)))
         return batch.Shape(
-            given(self._first), *narrow, bool(np.any(costs != 0.0)), has_ends, _narrow(problem.c_i / size),
-            _narrow(top), _narrow(problem.data.y), np.float32(settings.of_weights * self.alive.size / most),
-            np.float32(settings.of_margins), np.float32(settings.over), problem.bias,
+            given(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
+            _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
+            np.float32(settings.of_weights * self.alive.size / most), np.float32(settings.of_margins),
+            np.float32(settings.over), problem.bias,
         )  # fmt: skip
 
     def _ends(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
@@ -132,11 +131,11 @@ class Batch:
         if A.shape[0] < A.shape[1]:
             values, U = np.linalg.eigh(A @ A.T)
             values = np.maximum(values, 0.0)
-            matrices = U, U.T @ A, values[:, None] * U.T
+            V, back, across = U, U.T @ A, values[:, None] * U.T
         else:
             values, V = np.linalg.eigh(A.T @ A)
-            matrices = V, V.T, np.empty((0, 0))
-        factor = batch.Factor(*(_narrow(one) for one in (A, *matrices, np.maximum(values, 0.0))))
+            values, back, across = np.maximum(values, 0.0), V.T, np.empty((0, 0))
+        factor = batch.Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
         return factor, self._scoring(X, np.asarray(block.center, dtype=float))
 
     def _scoring(self, X: Array, center: Array) -> batch.Scoring:
@@ -147,8 +146,10 @@ class Batch:
         if regulariser.is_ridge:  # of atoms
             squares, centers = (_sums(one, self._first) for one in (squares, centers))
         scale = self._scale[self._first[:-1]] if self._ids.size else np.zeros(self.alive.size)
-        arrays = X, center, *ends, np.sqrt(squares), np.sqrt(centers), scale
-        return batch.Scoring(*(given(np.ascontiguousarray(one)) for one in arrays), regulariser.is_ridge)
+        low, high = (given(np.ascontiguousarray(end)) for end in ends)
+        norms, centers = given(np.sqrt(squares)), given(np.sqrt(centers))
+        scale = given(np.ascontiguousarray(scale))
+        return batch.Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge)
 
     def stopped_by(self, stop: States) -> Batch:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -161,7 +162,8 @@ class Batch:
         scoring, count = self._given.scoring, self.alive.size
         norms = scoring.norms * scoring.scale if scoring.is_ridge else scoring.norms
         scores = count if self.problem.M is None else self.problem.M
-        self.bits, self.coarse = coarser(self.bits, self.size, norms, scores, self.problem.data.n_samples, loss, self.nodes)
+        n = self.problem.data.n_samples
+        self.bits, self.coarse = coarser(self.bits, self.size, norms, scores, n, loss, self.nodes)
 
     @property
     def budget(self) -> int:
@@ -192,7 +194,8 @@ class Batch:
         first = np.empty((limits.size, self.problem.data.n_samples))
         units.laid_out(nodes, duals, grid.c, pieces, first)
         own.room.kept[:, 0] = first / self.size
-        samples = samples._replace(loss=self.loss.kernels.made)  # type: ignore[union-attr]
+        assert self.loss.kernels is not None
+        samples = samples._replace(loss=self.loss.kernels.made)
         batch.explore(self._branch.made(), alive, samples, grid, sides, limits, given_, pieces, own)
         return units.gathered(pieces)
 
@@ -207,12 +210,13 @@ class Batch:
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
         n, q, k = problem.data.n_samples, self._ids.size, self.alive.size
         c = problem.c_i
-        samples = Samples(given(problem.data.y), given(c / self.size), self.loss.kernels.unmade, problem.bias)  # type: ignore[union-attr]
+        samples = Samples(given(problem.data.y), given(c / self.size), self.loss.kernels.unmade, problem.bias)
         top = given(self.loss.top(c))
         grid = Grid(given(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        wide = [np.empty((B, one), np.float32) for one in (q, self._given.factor.values.size, q, n, n, n)]
+        sizes = q, self._given.factor.values.size, q, n, n, n
+        e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
         kept = np.empty((count, m + 1, n), np.float32)
-        room = batch.Room(*wide, np.empty(B, np.int64), kept)
+        room = batch.Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
         whole, numbers = np.empty((B, n), np.int64), np.empty(B, np.int64)
         earned = batch.Earned(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
         work = Work.of(n, k, 0, m, 0, self.stop, self._steering)
@@ -228,7 +232,7 @@ class Batch:
         pieces, own = handed[6], handed[7]
         of_units = units.steps(pieces, handed[2].c, own.earned.v)
         explore = Step.of(batch.explore, self._branch, *handed)
-        return [explore], [self._branch, *self.loss.kernels.steps, *of_units]  # type: ignore[union-attr]
+        return [explore], [self._branch, *self.loss.kernels.steps, *of_units]
 
 
 def _narrow(array: Array) -> npt.NDArray[np.float32]:

@@ -159,7 +159,9 @@ def coarser(
     if not (loss > 0.0 and square / loss < math.inf and n * size / loss < math.inf):
         return bits, math.inf
     least = max(math.log2(n * size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
-    return int(min(bits, max(2, math.ceil(least / 8.0)) * 8)), n * size * 2.0**-settings.coarse + square * 4.0**-settings.coarse
+    return int(
+        min(bits, max(2, math.ceil(least / 8.0)) * 8)
+    ), n * size * 2.0**-settings.coarse + square * 4.0**-settings.coarse
 
 
 class Once:

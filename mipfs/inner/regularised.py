@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -25,12 +26,14 @@ from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Box
-from mipfs.svm.solver import SVM, TakenOff, kernel_rows
+from mipfs.svm.solver import SVM, WARM_RHO_SHARE, TakenOff, kernel_rows
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
 FEW, MOST_ROWS = 64, 2**25
-"""Columns, and samples times columns, up to which Newton's steps come first."""
+"""Columns, and samples times columns, up to which projected Newton steps come first."""
+FIRST_RHO, GROWTH, STEPS, ATTEMPTS = 0.5, 4.0, 300, 3
+"""Of these the first smoothing and its growth, the steps of an attempt, and attempts, each ten times as tight."""
 NEARER = 0.3
 """The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
@@ -92,48 +95,49 @@ class RegularisedSolver:
     def _by_newton(
         self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
     ) -> SVM | None:
-        """The SVM by projected Newton steps; None where these do not carry it, or do not bring it home."""
-        problem, loss = self.problem, self.loss
+        """The SVM by projected Newton steps; None where these do not take it, or do not bring it home."""
+        problem, kernels = self.problem, self.loss.kernels
         n, k = problem.data.n_samples, ids.size
-        if not isinstance(problem.regulariser, Box) or loss.kernels is None or k > FEW or n * k > MOST_ROWS:
+        if not isinstance(problem.regulariser, Box) or kernels is None or k > FEW or n * k > MOST_ROWS:
             return None
-        root = np.sqrt(self.size * share)
+        root = np.sqrt(self.size * share)  # the columns are √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j
         rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
         A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
-        u, alpha, rho = np.zeros(A.shape[1]), np.zeros(n), 0.5
+        u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([FIRST_RHO, 0.0, 0.0])
         if start is not None:
-            np.divide(start[0], root, out=u[:k], where=root > 0.0)
-            u[:k] = np.clip(u[:k], low, high)
-            if problem.bias:
-                u[k] = start[1] - float(shift @ start[0])
-            alpha, rho = np.minimum(start[2] / self.size, loss.top(self.c)), max(0.5, 1e-3 * start[3])
-        state = np.array([rho, 0.0, 0.0])
-        until = self.enough / self.size
-        made = loss.kernels.made
-        best = None
-        for attempt in range(3):
+            w, b, last, rho = start
+            u[:k] = np.clip(w / root, low, high)
+            u[k:] = b - float(shift @ w)
+            alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
+            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
+        given_rows, ends = (given(A), given(self.c), k), (given(low), given(high))
+        for attempt in range(ATTEMPTS):
+            until = self.enough / self.size if attempt == 0 else np.inf
+            pace = max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH
             state[1] = 0.0
-            boxed((given(A), given(self.c), k), (given(low), given(high)), made, u, alpha, state, (max(1e-15, 0.3 * tol * 0.1**attempt), until if attempt == 0 else np.inf, 300, 4.0))
-            best = self._exactly(A, ids, u, alpha, root, shift, (low, high), share, state)
-            if best is None or best.gap <= tol or best.dual >= self.enough or self.must_stop():
-                break
-        return best if best is not None and (best.gap <= tol or best.dual >= self.enough or self.must_stop()) else None
+            boxed(given_rows, ends, kernels.made, u, alpha, state, pace)
+            if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
+                return None
+            found = self._boxed_svm(ids, share, A, (u, alpha), (low, high), state)
+            if found.gap <= tol or found.dual >= self.enough or self.must_stop():
+                w = np.clip(u[:k] * root, *(end * share for end in problem.regulariser.at(ids).ends))
+                return replace(found, w=w, b=float(u[k:].sum()) + float(shift @ w) if problem.bias else 0.0)
+        return None
 
-    def _exactly(self, A, ids, u, alpha, root, shift, ends, share, state) -> SVM | None:
+    def _boxed_svm(
+        self, ids: Integers, share: Array, A: Array, at: tuple[Array, Array], ends: tuple[Array, Array], state: Array
+    ) -> SVM:
+        """Both values at u and a dual vector, which is rounded to a feasible one; the weights are u's."""
         problem, size, k = self.problem, self.size, ids.size
-        if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
-            return None
+        u, alpha = at
         whole, q = self.loss.feasible_dual(size * alpha, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         omega = (exact @ A)[:k] / size
         t = np.clip(omega, *ends)
         dual = float(self.loss.dual_value(exact, problem.c_i)) - size * float(t @ (omega - 0.5 * t))
-        low, high = problem.regulariser.at(ids).ends
-        w = np.clip(u[:k] * root, low * share, high * share)
-        b = float(u[k]) + float(shift @ w) if problem.bias else 0.0
         primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
-        return SVM(w, b, exact, primal, dual, float(state[0]), int(state[2]), q)
+        return SVM(u[:k], 0.0, exact, primal, dual, float(state[0]), int(state[2]), q)
 
     def _descended(self, seen: Seen) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""

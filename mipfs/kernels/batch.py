@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
 from numba.extending import register_jitable
 
 from mipfs.compiled import compiled
@@ -58,7 +57,7 @@ OUT = 5
 """Why a node is not chosen: it is being relaxed."""
 f4 = np.float32
 BEYOND = 2e-6
-"""By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take as much."""
+"""By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take that."""
 SEARCHES = 30
 """Steps at most of the search for the multiplier of the cardinality row."""
 EXACT = f4(1e-4)
@@ -126,8 +125,8 @@ class Scoring(NamedTuple):
 class Room(NamedTuple):
     """Scratch of an exploration of B lanes.
 
-    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,);  kept : (count, m + 1, n), the dual vectors that nodes
-    of every piece begin with
+    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,)
+    kept : (count, m + 1, n), the dual vectors that nodes of every piece begin with
     """
 
     e: npt.NDArray[Any]
@@ -156,7 +155,7 @@ class Earned(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """The atoms in play: first (G + 1,) as in `Shape`, penalty (G,) float64, and the most that may be in, −1 for all."""
+    """The atoms in play: first (G + 1,) as in `Shape`, penalty (G,) float64, the most that may be in, −1 for all."""
 
     first: npt.NDArray[Any]
     penalty: npt.NDArray[Any]
@@ -196,12 +195,14 @@ class Lanes(NamedTuple):
     @classmethod
     def of_size(cls, B: int, n: int, q: int, G: int) -> Lanes:
         """Room for B nodes."""
-        wide = [np.empty((B, q), f4) for _ in range(3)]
-        tall = [np.empty((B, n), f4) for _ in range(4)]
-        numbers = [np.empty(B, f4) for _ in range(4)]
-        places = [np.empty(B, np.int64) for _ in range(4)]
-        sigma, states = np.empty((B, G), f4), np.empty((B, G), np.int8)
-        return cls(*wide, *tall, sigma, states, *numbers, *places, np.empty(B), np.empty(B))
+        x, c, w = (np.empty((B, q), f4) for _ in range(3))
+        m, d, alpha, best = (np.empty((B, n), f4) for _ in range(4))
+        scale, intercept, rx, rm = (np.empty(B, f4) for _ in range(4))
+        room, of, node, used = (np.empty(B, np.int64) for _ in range(4))
+        sigma, states, lower, upper = np.empty((B, G), f4), np.empty((B, G), np.int8), np.empty(B), np.empty(B)
+        return cls(
+            x, c, w, m, d, alpha, best, sigma, states, scale, intercept, rx, rm, room, of, node, used, lower, upper
+        )  # fmt: skip
 
 
 class Given(NamedTuple):
@@ -249,7 +250,7 @@ def explore(branch, alive, samples, grid, sides, limits, given, pieces, own):  #
             fill(shape, factor, alive, pieces, grid, lanes, room, begun, count)
         advance(shape, factor, lanes, room, samples.loss, count, rules.steps)
         look(shape, factor, lanes, room, samples, count)
-        found = are_done(lanes, limits, pieces, grid.size, rules, count, room.done)
+        found = are_done(lanes, limits, pieces, grid.size, rules, work.steering, count, room.done)
         if found > 0:
             to_duals(samples, grid, limits, lanes, room.done, found, work, earned)
             scores_above(given.scoring, shape.first, earned, found)
@@ -537,7 +538,7 @@ def mean_product(d, y):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, fastmath=True)
 def in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
-    """α of the first `count` nodes, a (B, n): in units of the largest weight, in its box, both classes in balance.    """
+    """α of the first `count` nodes, a (B, n): in units of the largest weight, in its box, both classes in balance."""
     y, top, n = shape.y, shape.top, shape.y.size
     for b in range(count):
         up, down = f4(0), f4(0)
@@ -810,7 +811,7 @@ def close_up(lanes, done, found, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def are_done(lanes, limits, pieces, size, rules, count, done):  # type: ignore[no-untyped-def]
+def are_done(lanes, limits, pieces, size, rules, steering, count, done):  # type: ignore[no-untyped-def]
     """Which of the first `count` nodes are solved far enough, or for too long: their lanes, in `done`; how many.
 
     Those whose bound is above the cutoff; whose fate is clear; and those that were stuck before.
@@ -818,22 +819,31 @@ def are_done(lanes, limits, pieces, size, rules, count, done):  # type: ignore[n
     found = 0
     for b in range(count):
         limit = limits[lanes.of[b]]
-        edge = limit.cutoff / size
-        lower, upper = lanes.lower[b], lanes.upper[b]
+        node = pieces.nodes[lanes.of[b], lanes.node[b]]
+        edge, lower = limit.cutoff / size, lanes.lower[b]
+        known = node.bound / size if limit.rises != 0.0 else -np.inf
         is_over = lower >= edge + BEYOND * abs(edge)
-        short = upper - lower
-        is_clear = short <= rules.near * limit.tol * abs(upper)
-        if edge == np.inf:
-            is_clear = is_clear or short <= rules.rough * abs(upper)
-        elif limit.rises != 0.0:
-            is_clear = is_clear or short <= rules.far * (edge - lower)
-        else:
-            is_clear = is_clear or short <= limit.share * (edge - upper)
-        was_stuck = pieces.nodes[lanes.of[b], lanes.node[b]].rho < 0.0
-        if is_over or is_clear or was_stuck or lanes.used[b] >= rules.most:
+        is_clear = are_clear(lower, lanes.upper[b], edge, known, limit, rules, steering)
+        if is_over or is_clear or node.rho < 0.0 or lanes.used[b] >= rules.most:
             done[found] = b
             found += 1
     return found
+
+
+@compiled(nogil=True, inline="always")
+def are_clear(lower, upper, edge, known, limit, rules, steering):  # type: ignore[no-untyped-def]
+    """Whether both values of a node tell its fate, as in `mipfs.kernels.boolean_newton`, or meet.
+
+    A node that is far must have risen by a share of what it can still rise to above its parent's bound, `known`.
+    """
+    short = upper - lower
+    if short <= rules.near * limit.tol * abs(upper):
+        return True
+    if edge == np.inf:
+        return short <= rules.rough * abs(upper)
+    away = edge - upper
+    missing = (1.0 - steering.most) * (upper - known)
+    return short <= min(limit.share * away, max(steering.little * away, missing))
 
 
 @compiled(nogil=True)

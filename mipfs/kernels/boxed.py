@@ -18,7 +18,6 @@ from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 from mipfs.kernels.newton import cholesky, cholesky_solve
 
-
 FLAT, SEARCHES = 0.1, 40
 """A step ends where the slope is at most this share of the first one; points of a line search at most."""
 EASY, HARD = 12, 30
@@ -47,7 +46,7 @@ def boxed(given, ends, loss, u, alpha, state, pace):  # type: ignore[no-untyped-
         for j in range(k):
             error += 0.5 * g[j] * g[j] if free[j] else 0.0
         enough = max(0.1 * gap, 0.2 * tol * primal) if loss.is_smoothed else 0.1 * tol * primal
-        if moves > 0 and error <= enough or error <= 1e-3 * tol * primal:
+        if (moves > 0 and error <= enough) or error <= 1e-3 * tol * primal:
             gap = abs(primal - dual)
             if gap + slack <= tol * primal or dual - slack >= until or not loss.is_smoothed:
                 state[1] = 1.0
@@ -209,8 +208,6 @@ def search(loss, m, q, alpha, c, rho, u, way, k, most, f0):  # type: ignore[no-u
             high, f_high = t, first
         else:
             low, f_low = t, first
-        if high == np.inf:
-            t = min(most, 4.0 * t)
-        else:
-            t = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9)
+        between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
+        t = min(most, between)
     return t, False

@@ -103,5 +103,6 @@ class LossKernels:
 @cache
 def _made(kernels: LossKernels) -> LossSteps:
     """The addresses of a loss's functions, looked up once a process: that takes numba's lock and 150 µs."""
-    addresses = [step.made().address for step in kernels.steps]
-    return LossSteps(*addresses[:4], addresses[4] if kernels.proximal is not None else 0, kernels.is_smoothed, kernels.is_steady)
+    at_margins, slope, curvature, dual, *more = (step.made().address for step in kernels.steps)
+    proximal = more[0] if more else 0
+    return LossSteps(at_margins, slope, curvature, dual, proximal, kernels.is_smoothed, kernels.is_steady)

@@ -25,11 +25,11 @@ from mipfs.settings.kinds import Part, Tolerance
 from mipfs.settings.nodes import ModelSettings, NodeSettings, PriceSettings
 
 __all__ = [
-    "BatchSettings", "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings",
-    "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings",
-    "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
-    "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings", "Tolerance", "TreeSettings",
-    "TwoLayerSettings", "ViolatedSettings", "restored",
+    "BatchSettings", "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings",
+    "GrowthSettings", "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings",
+    "ModelSettings", "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings",
+    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
+    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
 
 

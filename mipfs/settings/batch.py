@@ -41,11 +41,9 @@ class BatchSettings(Declared):
     """ρ_x, times the atoms for each that may be selected: the curvature of the regulariser where σ is spread out."""
     of_margins: Positive = 0.2
     """ρ_m, times the largest loss weight."""
-    far: Tolerance = 0.15
-    """A node that is far is left once upper − lower is at most this share of its distance to the cutoff; others as in
-    compiled nodes (`TreeSettings.clear`)."""
     near: Excess = 25.0
-    """Or once that is at most this multiple of the tolerance, relatively: 5e-5 at a gap of 1e-4."""
+    """A node whose fate is not clear is left once upper − lower is at most this multiple of the tolerance, relatively:
+    5e-5 at a gap of 1e-4."""
     rough: Tolerance = 1e-3
     """Or at most this, relatively, where nothing is known yet to prune nodes by."""
     stuck: Tolerance = 1e-2
