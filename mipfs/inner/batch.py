@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Solved
 from mipfs.inner.boolean_node import NO_ROWS, States, branching, coarser
-from mipfs.kernels import batch, units
+from mipfs.kernels import batch, subtree, units
 from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.losses import get_loss
@@ -196,7 +196,13 @@ class Batch:
         own.room.kept[:, 0] = first / self.size
         assert self.loss.kernels is not None
         samples = samples._replace(loss=self.loss.kernels.made)
-        batch.explore(self._branch.made(), alive, samples, grid, sides, limits, given_, pieces, own)
+        try:
+            batch.explore(self._branch.made(), alive, samples, grid, sides, limits, given_, pieces, own)
+        except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
+            units.laid_out(nodes, duals, grid.c, pieces, first)
+            for t in range(limits.size):
+                subtree.plant(Piece(*(array[t] for array in pieces)))
+            pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gathered(pieces)
 
     @cached_property

@@ -60,6 +60,8 @@ BEYOND = 2e-6
 """By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take that."""
 SEARCHES = 30
 """Steps at most of the search for the multiplier of the cardinality row."""
+TINY, HUGE = f4(1e-15), f4(1e18)
+"""Norms and multipliers that count as 0, and what divides by them: float32 has no square of less."""
 EXACT = f4(1e-4)
 """By how much Σσ may miss the room that there is."""
 
@@ -366,15 +368,16 @@ def fill(shape, factor, alive, pieces, grid, lanes, room, begin, count):  # type
 def scale_for(norm, room, r, start):  # type: ignore[no-untyped-def]
     """The s at which Σ clip(‖v_g‖ s − r, 0, 1) over norms (k,) is `room` < k: Newton's steps between ends.
 
-    The sum is piecewise linear in s and rises. Fewer than `room` norms that are not 0 have σ = 1.
+    The sum is piecewise linear in s and rises. Where at most `room` norms are not 0, these have σ = 1.
     """
-    most = f4(0)
+    most, there = f4(0), 0
     for q in range(norm.size):
         most = max(most, norm[q])
-    if not most > 0:
-        return f4(0)
-    low, high = r / most, f4(3e38)
-    s = start if start > low else (f4(0.5) + r) / most
+        there += norm[q] > TINY
+    if there <= room:
+        return HUGE
+    low, high = r / most, HUGE
+    s = start if low < start < high else (f4(0.5) + r) / most
     for _ in range(SEARCHES):
         total, bend = f4(0), f4(0)
         for q in range(norm.size):
@@ -388,16 +391,9 @@ def scale_for(norm, room, r, start):  # type: ignore[no-untyped-def]
             high = s
         else:
             low = s
-        s = s - over / bend if bend > 0 else f4(-1)
+        s = s - over / bend if bend > TINY else f4(-1)
         if not (s > low and s < high):
-            if high >= f4(1e38):
-                s = f4(4) * low
-                if s >= f4(1e30):
-                    break
-            else:
-                s = f4(0.5) * (low + high)
-                if s <= low or s >= high:
-                    break
+            s = min(f4(4) * low, f4(0.5) * (low + high))
     return s
 
 
@@ -408,12 +404,12 @@ def sigma_at(value, size, end, cost, rx):  # type: ignore[no-untyped-def]
     h(σ) = ρ_x (v − σt) t − ½t², t = min(ρ_x v/(1 + ρ_xσ), end) for size v ≥ 0: it falls in σ, and is ½t² below the end.
     """
     L = value + cost
-    if L <= 0:
+    if L <= TINY * TINY:
         return f4(1)
     tau = np.sqrt(f4(2) * L)
     if tau <= end:
         z = size / tau - f4(1) / rx
-    elif end > 0:
+    elif end > TINY:
         z = (size - (L + f4(0.5) * end * end) / (rx * end)) / end
     else:
         z = f4(0)
@@ -552,8 +548,8 @@ def in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
                 down += value
         if shape.bias:
             least = min(up, down)
-            for_up = least / up if up > 0 else f4(0)
-            for_down = least / down if down > 0 else f4(0)
+            for_up = least / up if up > TINY else f4(0)
+            for_down = least / down if down > TINY else f4(0)
             for i in range(n):
                 a[b, i] *= for_up if y[i] > 0 else for_down
 
@@ -625,7 +621,7 @@ def term_of(shape, w, sigma):  # type: ignore[no-untyped-def]
     first = shape.first
     total = 0.0
     for g in range(first.size - 1):
-        if sigma[g] > 0:
+        if sigma[g] > TINY:
             square = 0.0
             for j in range(first[g], first[g + 1]):
                 square += w[j] * w[j]
@@ -734,7 +730,7 @@ def warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-un
                 value = min(max(omega[b, j], shape.low[j]), shape.high[j])
                 lanes.x[b, j] = value
                 square += value * value
-            part = abs(size) / np.sqrt(square) if square > 0 and lanes.states[b, g] != OUTSIDE else f4(0)
+            part = abs(size) / np.sqrt(square) if square > TINY * TINY and lanes.states[b, g] != OUTSIDE else f4(0)
             for j in range(first[g], first[g + 1]):
                 lanes.x[b, j] *= part
         lanes.intercept[b] = f4(pieces.nodes[i, t].intercept)
@@ -776,7 +772,7 @@ def penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
     for j in range(x.size):
         up += (c[j] - x[j]) ** 2
         down += (x[j] - away) ** 2
-    if not (up > 0 and down > 0):
+    if not (TINY * TINY < up < HUGE * HUGE and TINY * TINY < down < HUGE * HUGE):
         return old
     return old * min(max(np.sqrt(up / down), f4(0.1)), f4(10))
 
@@ -921,6 +917,8 @@ def read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-un
         for j in range(first[g], first[g + 1]):
             square += np.float64(lanes.w[b, j]) ** 2
         sigma = 1.0 if t < now.forced else np.float64(lanes.sigma[b, g])
+        if not (square < np.inf and 0.0 <= sigma <= 1.0):  # the iterations ran away
+            square, sigma = 0.0, 0.0
         work.w[t], work.sigma[t] = np.sqrt(square), sigma
         now.sum += sigma
         now.undecided += min(sigma, 1.0 - sigma) > rules.integral

@@ -1,4 +1,4 @@
-"""Nodes relaxed many at a time: proximal steps, earned bounds, whole trees beside enumeration, and the SVM with ends."""
+"""Nodes relaxed many at a time: proximal steps, earned bounds, trees beside enumeration, and the SVM with ends."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str
     problem = problem_of(kind, "hinge", 2)
     k = problem.atoms.count
     solver = Batch(problem, np.arange(k), NEVER)
-    alive, _, _, _, _, given, _, own = solver._handed(1)
+    _, _, _, _, _, given, _, own = solver._handed(1)
     shape, lanes = given.shape, own.lanes
     q, rx, M = lanes.x.shape[1], 3.0, 3
     v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
