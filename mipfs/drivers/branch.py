@@ -15,6 +15,7 @@ are LPs over shared cuts (`mipfs.drivers.gbd`).
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,8 +51,15 @@ from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.settings import BranchSettings, CompletionSettings
 
+LOG = logging.getLogger("mipfs")
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 
+WAYS = {
+    "kernels": "Newton's steps in compiled code",
+    "batch": "ADMM, many at a time",
+    "interior": "the interior point, one after the other",
+}
+"""What the log says of the option `relax`."""
 ONE_MASTER = (
     "takes neither the structural loss nor whole extra variables, whose tree is one master problem; leave it out"
 )
@@ -296,6 +304,7 @@ def _planted(run: Run, supports: Supports) -> BranchAndBound:
     make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
     tree, earlier = (None, None) if run.resume is None else _gone_on(run, supports, make)
     found = BranchAndBound(run, supports, make() if tree is None else tree, earlier)
+    LOG.debug("nodes are relaxed by %s", WAYS[found.tree.relaxation.relax])
     found.begin(is_new=tree is None)
     return found
 
