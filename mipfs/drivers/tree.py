@@ -64,7 +64,7 @@ class Tree(TreeProof):
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
-        self.is_plain = self.relaxation.kernel is not None and problem.selection.is_plain
+        self.is_plain = self.relaxation.relax != "interior" and problem.selection.is_plain
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
