@@ -85,9 +85,10 @@ class Tree(TreeProof):
         """The node solver on some of the atoms."""
         run = self.run
         stops = (lambda: run.must_stop), self.stop
+        settings = run.settings
         return RowsRelaxation(
-            run.problem, alive, *stops, run.settings.relaxation, self.rule, run.settings.nodes, run.settings.batch,
-            run.options.relax,
+            run.problem, alive, *stops, settings.relaxation, self.rule, settings.nodes, batch=settings.batch,
+            relax=run.options.relax,
         )  # fmt: skip
 
     def solver(self) -> NodeSolver:

@@ -43,7 +43,7 @@ FAR = 3e38
 WIDEST = 1e12
 """The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
 
-Handed = tuple[batch.Alive, Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own]
+Handed = tuple[Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own]
 """What `mipfs.kernels.batch.explore` takes, its steps aside."""
 
 
@@ -88,7 +88,7 @@ class Batch:
     ) -> None:
         self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
         self.nodes, self.settings = nodes, settings
-        self._steering, self._rules = steering_of(nodes), steering_of(settings)
+        self._steering = steering_of(nodes)
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(problem.data.n_samples), math.inf
@@ -97,7 +97,11 @@ class Batch:
         self._ids, self._scale = columns.ids[order], columns.scale[order]
         self._first = np.append(0, np.cumsum(np.bincount(columns.atom, minlength=alive.size)))
         self._off = TakenOff(problem.data, problem.bias)
-        self._given = batch.Given(self._shape(), *self._matrices(), self._rules)
+        penalty = given(np.array(problem.penalty[alive], dtype=float))
+        most = -1 if problem.M is None else problem.M
+        self._given = batch.Given(
+            batch.Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(settings)
+        )
 
     def _shape(self) -> batch.Shape:
         """What all nodes share, beside matrices."""
@@ -190,14 +194,14 @@ class Batch:
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
         handed = self._handed(limits.size)
-        alive, samples, grid, _, _, given_, pieces, own = handed
+        samples, grid, _, _, given_, pieces, own = handed
         first = np.empty((limits.size, self.problem.data.n_samples))
         units.laid_out(nodes, duals, grid.c, pieces, first)
         own.room.kept[:, 0] = first / self.size
         assert self.loss.kernels is not None
         samples = samples._replace(loss=self.loss.kernels.made)
         try:
-            batch.explore(self._branch.made(), alive, samples, grid, sides, limits, given_, pieces, own)
+            batch.explore(self._branch.made(), samples, grid, sides, limits, given_, pieces, own)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
             units.laid_out(nodes, duals, grid.c, pieces, first)
             for t in range(limits.size):
@@ -228,15 +232,13 @@ class Batch:
         work = Work.of(n, k, 0, m, 0, self.stop, self._steering)
         own = batch.Own(batch.Lanes.of_size(B, n, q, k), room, earned, work)
         pieces = Piece.of(count, m, k, 0, 3 * m - 2, m * (8 * n + n // 4 + 4))
-        penalty = given(np.array(problem.penalty[self.alive], dtype=float))
-        alive = batch.Alive(given(self._first), penalty, -1 if problem.M is None else problem.M)
-        return alive, samples, grid, NO_ROWS, np.empty(count, LIMITS), self._given, pieces, own
+        return samples, grid, NO_ROWS, np.empty(count, LIMITS), self._given, pieces, own
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
         handed = self._handed(0)
-        pieces, own = handed[6], handed[7]
-        of_units = units.steps(pieces, handed[2].c, own.earned.v)
+        _, grid, _, _, _, pieces, own = handed
+        of_units = units.steps(pieces, grid.c, own.earned.v)
         explore = Step.of(batch.explore, self._branch, *handed)
         return [explore], [self._branch, *self.loss.kernels.steps, *of_units]
 

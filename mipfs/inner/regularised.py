@@ -19,7 +19,7 @@ from mipfs.inner.designs import Dense, Interrupted
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.reduced_system import cardinality
 from mipfs.inner.watch import balanced
-from mipfs.kernels.boxed import boxed
+from mipfs.kernels.boxed import Boxed, Pace, boxed
 from mipfs.kernels.structures import given
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
@@ -111,25 +111,24 @@ class RegularisedSolver:
             u[k:] = b - float(shift @ w)
             alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
             state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
-        given_rows, ends = (given(A), given(self.c), k), (given(low), given(high))
+        ends = low, high
+        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made)
         for attempt in range(ATTEMPTS):
             until = self.enough / self.size if attempt == 0 else np.inf
-            pace = max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH
+            pace = Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
             state[1] = 0.0
-            boxed(given_rows, ends, kernels.made, u, alpha, state, pace)
+            boxed(posed, u, alpha, state, pace)
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 return None
-            found = self._boxed_svm(ids, share, A, (u, alpha), (low, high), state)
+            found = self._boxed_svm(A, (u, alpha), ends, state)
             if found.gap <= tol or found.dual >= self.enough or self.must_stop():
                 w = np.clip(u[:k] * root, *(end * share for end in problem.regulariser.at(ids).ends))
                 return replace(found, w=w, b=float(u[k:].sum()) + float(shift @ w) if problem.bias else 0.0)
         return None
 
-    def _boxed_svm(
-        self, ids: Integers, share: Array, A: Array, at: tuple[Array, Array], ends: tuple[Array, Array], state: Array
-    ) -> SVM:
+    def _boxed_svm(self, A: Array, at: tuple[Array, Array], ends: tuple[Array, Array], state: Array) -> SVM:
         """Both values at u and a dual vector, which is rounded to a feasible one; the weights are u's."""
-        problem, size, k = self.problem, self.size, ids.size
+        problem, size, k = self.problem, self.size, ends[0].size
         u, alpha = at
         whole, q = self.loss.feasible_dual(size * alpha, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)

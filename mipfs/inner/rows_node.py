@@ -124,6 +124,7 @@ class RowsRelaxation:
         settings: RelaxationSettings = RelaxationSettings(),
         rule: Any = largest_weight.choose,
         nodes: NodeSettings = NodeSettings(),
+        *,
         batch: BatchSettings = BatchSettings(),
         relax: str | None = None,
     ) -> None:

@@ -210,6 +210,7 @@ class Lanes(NamedTuple):
 class Given(NamedTuple):
     """What explorations are given of a problem: rules are the numbers of `mipfs.settings.BatchSettings`."""
 
+    alive: Alive
     shape: Shape
     factor: Factor
     scoring: Scoring
@@ -226,7 +227,7 @@ class Own(NamedTuple):
 
 
 @compiled(nogil=True)
-def explore(branch, alive, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
+def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
     """Explore from several open nodes at once; each is in place 0 of a piece of its own.
 
     choose open nodes for the lanes that are free; iterate; look at both values; earn and settle those that are done
@@ -234,11 +235,10 @@ def explore(branch, alive, samples, grid, sides, limits, given, pieces, own):  #
     Parameters
     ----------
     samples, grid, sides, limits, pieces : as in `mipfs.kernels.structures`
-    branch : a rule of `mipfs.branching`;  alive : Alive;  given : Given;  own : Own
+    branch : a rule of `mipfs.branching`;  given : Given;  own : Own
     """
     samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
-    shape, factor, rules = given.shape, given.factor, given.rules
-    lanes, room, earned, work = own.lanes, own.room, own.earned, own.work
+    lanes, room, earned, work, rules = own.lanes, own.room, own.earned, own.work, given.rules
     for i in range(limits.size):
         plant(piece_of(pieces, i))
     count, solved = 0, 0
@@ -249,23 +249,23 @@ def explore(branch, alive, samples, grid, sides, limits, given, pieces, own):  #
         if count == 0:
             break
         if count > begun:
-            fill(shape, factor, alive, pieces, grid, lanes, room, begun, count)
-        advance(shape, factor, lanes, room, samples.loss, count, rules.steps)
-        look(shape, factor, lanes, room, samples, count)
-        found = are_done(lanes, limits, pieces, grid.size, rules, work.steering, count, room.done)
+            _fill(given, grid, pieces, own, begun, count)
+        advance(given.shape, given.factor, lanes, room, samples.loss, count, rules.steps)
+        _look(given, samples, own, count)
+        found = _are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
-            to_duals(samples, grid, limits, lanes, room.done, found, work, earned)
-            scores_above(given.scoring, shape.first, earned, found)
+            _to_duals(samples, grid, limits, own, found)
+            scores_above(given.scoring, given.shape.first, earned, found)
             for f in range(found):
-                settle(branch, alive, grid, sides, limits, pieces, own, f, rules)
+                _settle(branch, given, grid, sides, limits, pieces, own, f)
             count = close_up(lanes, room.done, found, count)
             solved += found
         adapt(lanes, rules.adapt, count)
-    give_back(pieces)
+    _give_back(pieces)
 
 
 @compiled(nogil=True)
-def give_back(pieces):  # type: ignore[no-untyped-def]
+def _give_back(pieces):  # type: ignore[no-untyped-def]
     """Nodes that are still being relaxed are open again."""
     for i in range(pieces.totals.shape[0]):
         for t in range(pieces.totals[i, 0].nodes):
@@ -282,29 +282,29 @@ def advance(shape, factor, lanes, room, loss, count, steps):  # type: ignore[no-
     e, s, t = room.e[:count], room.s[:count], room.t[:count]
     for _ in range(steps):
         weights_step(shape, lanes, count)
-        margins_step(shape, lanes, loss, count)
+        _margins_step(shape, lanes, loss, count)
         np.dot(d, A, e)
-        blend(lanes, e, across.size == 0)
+        _blend(lanes, e, across.size == 0)
         if across.size == 0:
             np.dot(e, V, s)
-            divide(factor.values, lanes, s)
+            _divide(factor.values, lanes, s)
             np.dot(s, back, x)
             np.dot(x, A.T, m)
         else:
             np.dot(e, A.T, t)
             np.dot(t, V, s)
-            divide(factor.values, lanes, s)
+            _divide(factor.values, lanes, s)
             np.dot(s, back, x)
             np.dot(s, across, m)
-            less(e, x)
-            less(t, m)
+            _less(e, x)
+            _less(t, m)
         if shape.bias:
-            add_intercept(lanes.intercept, shape.y, m)
+            _add_intercept(lanes.intercept, shape.y, m)
     lanes.used[:count] += steps
 
 
 @compiled(nogil=True, fastmath=True)
-def blend(lanes, e, wide):  # type: ignore[no-untyped-def]
+def _blend(lanes, e, wide):  # type: ignore[no-untyped-def]
     """e ← κc + e, or divided by κ."""
     for b in range(e.shape[0]):
         kappa = lanes.rx[b] / lanes.rm[b]
@@ -315,7 +315,7 @@ def blend(lanes, e, wide):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def divide(values, lanes, s):  # type: ignore[no-untyped-def]
+def _divide(values, lanes, s):  # type: ignore[no-untyped-def]
     """s ← s/(κ + Λ)."""
     for b in range(s.shape[0]):
         kappa = lanes.rx[b] / lanes.rm[b]
@@ -324,7 +324,7 @@ def divide(values, lanes, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def less(e, x):  # type: ignore[no-untyped-def]
+def _less(e, x):  # type: ignore[no-untyped-def]
     """x ← e − x."""
     for b in range(e.shape[0]):
         for j in range(e.shape[1]):
@@ -332,7 +332,7 @@ def less(e, x):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
+def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
     """m ← m + b y."""
     for b in range(m.shape[0]):
         for i in range(m.shape[1]):
@@ -340,28 +340,30 @@ def add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def look(shape, factor, lanes, room, samples, count):  # type: ignore[no-untyped-def]
+def _look(given, samples, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
+    lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
-    in_box(shape, lanes, count, a)
-    np.dot(a, factor.A, omega)
-    np.dot(lanes.w[:count], factor.A.T, margins)
+    _in_box(shape, lanes, count, a)
+    np.dot(a, A, omega)
+    np.dot(lanes.w[:count], A.T, margins)
     if shape.bias:
-        add_intercept(lanes.intercept, shape.y, margins)
-    judge(shape, lanes, samples, count, a, omega, margins)
+        _add_intercept(lanes.intercept, shape.y, margins)
+    _judge(shape, lanes, samples, count, a, omega, margins)
 
 
 @compiled(nogil=True)
-def fill(shape, factor, alive, pieces, grid, lanes, room, begin, count):  # type: ignore[no-untyped-def]
+def _fill(given, grid, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Begin with the nodes in the lanes from `begin` to `count`."""
+    lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, m = room.a[begin:count], room.omega[begin:count], lanes.m[begin:count]
-    enter_lanes(shape, alive.M, pieces, lanes, room, begin, count)
-    np.dot(a, factor.A, omega)
-    warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
-    np.dot(lanes.x[begin:count], factor.A.T, m)
+    _enter_lanes(shape, given.alive.M, pieces, lanes, room, begin, count)
+    np.dot(a, A, omega)
+    _warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
+    np.dot(lanes.x[begin:count], A.T, m)
     if shape.bias:
-        add_intercept(lanes.intercept[begin:count], shape.y, m)
-    warm_margins(lanes, begin, count, room.a)
+        _add_intercept(lanes.intercept[begin:count], shape.y, m)
+    _warm_margins(lanes, begin, count, room.a)
 
 
 @compiled(nogil=True, fastmath=True)
@@ -448,83 +450,90 @@ def weights_step(shape, lanes, count):  # type: ignore[no-untyped-def]
     G = shape.first.size - 1
     norm, free, end, cost = np.empty(G, f4), np.empty(G, f4), np.empty(G, f4), np.empty(G, f4)
     for b in range(count):
-        weights_of(shape, lanes, b, lanes.x[b], lanes.c[b], lanes.w[b], lanes.sigma[b], (norm, free, end, cost))
+        x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
+        k = _norms(shape, lanes.states[b], x, c, w, (norm, free, end, cost))
+        _sigma(shape, lanes, b, norm, free[:k], end[:k], cost[:k])
+        _spread(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
 
 
 @compiled(nogil=True, fastmath=True)
-def weights_of(shape, lanes, b, x, c, w, sigma, scratch):  # type: ignore[no-untyped-def]
-    """One node's."""
+def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
+    """w = 2x − c within the signs; norms of all atoms; norms, ends and costs of the free ones; how many these are."""
     first, low, high = shape.first, shape.low, shape.high
     norm, free, end, cost = scratch
-    states, room, rx = lanes.states[b], lanes.room[b], lanes.rx[b]
-    G, q = first.size - 1, low.size
-    for j in range(q):
+    for j in range(x.size):
         v = f4(2) * x[j] - c[j]
         w[j] = f4(0) if (v > 0 and high[j] <= 0) or (v < 0 and low[j] >= 0) else v
     k = 0
-    for g in range(G):
+    for g in range(norm.size):
         total = f4(0)
         for j in range(first[g], first[g + 1]):
             total += w[j] * w[j]
         norm[g] = np.sqrt(total)
         if states[g] == FREE:
+            at = first[g]
             free[k] = norm[g]
-            if shape.has_ends:
-                at = first[g]
-                end[k] = high[at] if w[at] > 0 else -low[at]
-            if shape.has_costs:
-                cost[k] = shape.costs[g]
+            end[k] = (high[at] if w[at] > 0 else -low[at]) if shape.has_ends else HUGE * HUGE
+            cost[k] = shape.costs[g]
             k += 1
-    r = f4(1) / rx
+    return k
+
+
+@compiled(nogil=True, fastmath=True)
+def _sigma(shape, lanes, b, norm, free, end, cost):  # type: ignore[no-untyped-def]
+    """σ of all atoms of a node; free, end, cost : (k,) of the free ones."""
+    states, room, rx, sigma = lanes.states[b], lanes.room[b], lanes.rx[b], lanes.sigma[b]
+    k, r = free.size, f4(1) / rx
     most = k if room < 0 else min(room, k)
-    general = shape.has_ends or shape.has_costs
-    all_fit = most == k
-    s = f4(0)
-    value = f4(0)
-    if most > 0 and general:
-        if not shape.has_ends:
-            end[:k] = f4(3e38)
-        if not shape.has_costs:
-            cost[:k] = f4(0)
-        value = multiplier_for(free[:k], end[:k], cost[:k], most, rx)
+    has_price = shape.has_ends or shape.has_costs
+    s, value = HUGE, f4(0)
+    if has_price and most > 0:
+        value = multiplier_for(free, end, cost, most, rx)
     elif 0 < most < k:
-        s = scale_for(free[:k], most, r, lanes.scale[b])
+        s = scale_for(free, most, r, lanes.scale[b])
         lanes.scale[b] = s
     k = 0
-    for g in range(G):
-        if states[g] == INSIDE:
-            z = f4(1)
-        elif states[g] != FREE or most <= 0:
-            z = f4(0)
-        elif general:
-            z = sigma_at(value, norm[g], end[k], cost[k], rx)
+    for g in range(norm.size):
+        if states[g] != FREE:
+            sigma[g] = f4(1) if states[g] == INSIDE else f4(0)
+            continue
+        if most <= 0:
+            sigma[g] = f4(0)
+        elif has_price:
+            sigma[g] = sigma_at(value, free[k], end[k], cost[k], rx)
         else:
-            z = f4(1) if all_fit else min(max(norm[g] * s - r, f4(0)), f4(1))
-        k += states[g] == FREE
-        sigma[g] = z
-        part = rx / (f4(1) + rx * z)
+            sigma[g] = f4(1) if most == free.size else min(max(free[k] * s - r, f4(0)), f4(1))
+        k += 1
+
+
+@compiled(nogil=True, fastmath=True)
+def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
+    """w of 2x − c and σ, and c ← c + r (w − x)."""
+    first, low, high = shape.first, shape.low, shape.high
+    for g in range(sigma.size):
+        part = rx / (f4(1) + rx * sigma[g])
         for j in range(first[g], first[g + 1]):
             t = part * w[j]
             if shape.has_ends:
                 t = min(max(t, low[j]), high[j])
-            w[j] = z * t
+            w[j] = sigma[g] * t
     for j in range(x.size):
         c[j] += shape.relax * (w[j] - x[j])
 
 
 @compiled(nogil=True)
-def margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
+def _margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
     """h = prox_ℓ(2m − d) of the first `count` nodes, α = h − (2m − d), d ← d + r (h − m), and the intercept."""
     shape, lanes = lent((shape, lanes))
     for b in range(count):
         part = f4(1) / lanes.rm[b]
         proximal(loss.proximal, lanes.m[b], lanes.d[b], shape.c, part, shape.relax, lanes.alpha[b])
         if shape.bias:
-            lanes.intercept[b] = mean_product(lanes.d[b], shape.y)
+            lanes.intercept[b] = _mean_product(lanes.d[b], shape.y)
 
 
 @compiled(nogil=True, fastmath=True)
-def mean_product(d, y):  # type: ignore[no-untyped-def]
+def _mean_product(d, y):  # type: ignore[no-untyped-def]
     """y'd/n."""
     total = f4(0)
     for i in range(y.size):
@@ -533,7 +542,7 @@ def mean_product(d, y):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
+def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
     """α of the first `count` nodes, a (B, n): in units of the largest weight, in its box, both classes in balance."""
     y, top, n = shape.y, shape.top, shape.y.size
     for b in range(count):
@@ -555,7 +564,7 @@ def in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
+def _judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes; the best dual vectors and values are kept.
 
     g(α) − Σ over the forced of γ − the largest γ that there is room for,  and  R(w) + Σ costs σ + L(A w)
@@ -571,20 +580,20 @@ def judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-u
         for i in range(n):
             wide[i] = a[b, i]
         dual(loss.dual, wide, c, sums)
-        lower = sums[0] - best_gains(shape, omega[b], lanes.states[b], lanes.room[b], gain)
+        lower = sums[0] - _best_gains(shape, omega[b], lanes.states[b], lanes.room[b], gain)
         if lower > lanes.lower[b]:
             lanes.lower[b] = lower
             lanes.best[b] = a[b]
         for i in range(n):
             wide[i] = margins[b, i]
         at_margins(loss.at_margins, wide, spare, c, 1e30, other, sums)
-        upper = sums[0] + term_of(shape, lanes.w[b], lanes.sigma[b])
+        upper = sums[0] + _term_of(shape, lanes.w[b], lanes.sigma[b])
         if upper < lanes.upper[b]:
             lanes.upper[b] = upper
 
 
 @compiled(nogil=True)
-def best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-def]
+def _best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-def]
     """What the forced atoms and the best of the free ones take off g."""
     first = shape.first
     total, k = 0.0, 0
@@ -616,7 +625,7 @@ def best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-def
 
 
 @compiled(nogil=True)
-def term_of(shape, w, sigma):  # type: ignore[no-untyped-def]
+def _term_of(shape, w, sigma):  # type: ignore[no-untyped-def]
     """Σ ½‖w_g‖²/σ_g + costs."""
     first = shape.first
     total = 0.0
@@ -638,21 +647,12 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
     of, node : (wanted,) out: their pieces, and their numbers there. Those beyond the cutoff are closed.
     """
     pieces = lent(pieces)
-    wanted = of.size
-    if wanted == 0:
-        return 0
-    bounds = np.empty(wanted)
+    bounds = np.empty(of.size)
     found = 0
-    chains = 0 if sides.indptr.size == 1 else 6 * pieces.states.shape[2]
-    places = pieces.places.shape[1]
-    m = pieces.nodes.shape[1]
-    for i in range(limits.size):
+    for i in range(limits.size if of.size > 0 else 0):
         piece = piece_of(pieces, i)
         total = piece.totals[0]
-        out = 0
-        for t in range(total.nodes):
-            out += piece.nodes[t].place >= 0 and piece.nodes[t].why == OUT
-        room = min(m - 1 - total.solved, (places - total.places) // (3 + chains)) - out
+        room, out = _room_of(sides, piece)
         mine = 0
         for t in range(total.nodes):
             one = piece.nodes[t]
@@ -663,31 +663,40 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
                 continue
             if room <= 0 or (one.bound > limits[i].level and total.solved + out > 0):
                 continue
-            if found == wanted and one.bound >= bounds[found - 1]:
+            # Of one piece no more than there is room for: the last of its own goes; of all the last one.
+            at = _last_of(of, found, i) if mine == room else min(found, of.size - 1)
+            if at < found and bounds[at] <= one.bound:
                 continue
-            # Insert it; of one piece no more than there is room for: the last of its own goes.
-            at = found
-            if mine == room:
-                at = last_of(of, found, i)
-                if bounds[at] <= one.bound:
-                    continue
-            elif found == wanted:
-                at = found - 1
-                mine += 1 - (of[at] == i)
-            else:
-                found += 1
-                mine += 1
-            while at > 0 and bounds[at - 1] > one.bound:
-                bounds[at], of[at], node[at] = bounds[at - 1], of[at - 1], node[at - 1]
-                at -= 1
-            bounds[at], of[at], node[at] = one.bound, i, t
+            mine += mine < room and not (at < found and of[at] == i)
+            found += at == found
+            _insert(bounds, of, node, at, (one.bound, i, t))
     for f in range(found):
         pieces.nodes[of[f], node[f]].why = OUT
     return found
 
 
 @compiled(nogil=True)
-def last_of(of, found, i):  # type: ignore[no-untyped-def]
+def _room_of(sides, piece):  # type: ignore[no-untyped-def]
+    """How many nodes of a piece may be begun: by its budget, and places of the proof; and how many are OUT."""
+    total = piece.totals[0]
+    out = 0
+    for t in range(total.nodes):
+        out += piece.nodes[t].place >= 0 and piece.nodes[t].why == OUT
+    each = 3 + (0 if sides.indptr.size == 1 else 6 * piece.states.shape[1])
+    return min(piece.nodes.size - 1 - total.solved, (piece.places.size - total.places) // each) - out, out
+
+
+@compiled(nogil=True)
+def _insert(bounds, of, node, at, one):  # type: ignore[no-untyped-def]
+    """Put a node (bound, piece, number) in place of the one at `at`, and up to where its bound belongs."""
+    while at > 0 and bounds[at - 1] > one[0]:
+        bounds[at], of[at], node[at] = bounds[at - 1], of[at - 1], node[at - 1]
+        at -= 1
+    bounds[at], of[at], node[at] = one
+
+
+@compiled(nogil=True)
+def _last_of(of, found, i):  # type: ignore[no-untyped-def]
     """The last place of piece i."""
     for at in range(found - 1, -1, -1):
         if of[at] == i:
@@ -696,7 +705,7 @@ def last_of(of, found, i):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[no-untyped-def]
+def _enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[no-untyped-def]
     """Put nodes into the lanes from `begin` to `count`, and the dual vectors that they begin with in `room.a`."""
     pieces, lanes, room = lent((pieces, lanes, room))
     for b in range(begin, count):
@@ -715,7 +724,7 @@ def enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[no
 
 
 @compiled(nogil=True, fastmath=True)
-def warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-untyped-def]
+def _warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-untyped-def]
     """x of the nodes in the lanes from `begin` to `count`, and c = x − A'α/ρ_x, with omega (B, d) = A'α.
 
     The weights of an atom have the size that the node holds, and the direction of h'(ω).
@@ -739,7 +748,7 @@ def warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-un
 
 
 @compiled(nogil=True, fastmath=True)
-def warm_margins(lanes, begin, count, a):  # type: ignore[no-untyped-def]
+def _warm_margins(lanes, begin, count, a):  # type: ignore[no-untyped-def]
     """d = m + α/ρ_m."""
     for b in range(begin, count):
         part = f4(1) / lanes.rm[b]
@@ -758,15 +767,15 @@ def adapt(lanes, first, count):  # type: ignore[no-untyped-def]
         if used != first and used != 2 * first and used != 4 * first and used != 8 * first:
             continue
         old_x, old_m = lanes.rx[b], lanes.rm[b]
-        new_x = penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
-        new_m = penalty_of(lanes.m[b], lanes.d[b], f4(1), old_m)
-        rescale(lanes.x[b], lanes.c[b], old_x / new_x)
-        rescale(lanes.m[b], lanes.d[b], old_m / new_m)
+        new_x = _penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
+        new_m = _penalty_of(lanes.m[b], lanes.d[b], f4(1), old_m)
+        _rescale(lanes.x[b], lanes.c[b], old_x / new_x)
+        _rescale(lanes.m[b], lanes.d[b], old_m / new_m)
         lanes.rx[b], lanes.rm[b], lanes.scale[b] = new_x, new_m, f4(0)
 
 
 @compiled(nogil=True, fastmath=True)
-def penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
+def _penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
     """old·‖c − x‖/‖x − away‖, a tenth of the old penalty at least and ten times it at most."""
     up, down = f4(0), f4(0)
     for j in range(x.size):
@@ -778,14 +787,14 @@ def penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def rescale(x, c, factor):  # type: ignore[no-untyped-def]
+def _rescale(x, c, factor):  # type: ignore[no-untyped-def]
     """c − x ← factor (c − x): the multipliers in units of another penalty."""
     for j in range(x.size):
         c[j] = x[j] + factor * (c[j] - x[j])
 
 
 @compiled(nogil=True)
-def move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
+def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
     """Put what is in one lane into another."""
     lanes.x[to], lanes.c[to], lanes.m[to], lanes.d[to] = lanes.x[from_], lanes.c[from_], lanes.m[from_], lanes.d[from_]
     lanes.best[to], lanes.states[to] = lanes.best[from_], lanes.states[from_]
@@ -802,16 +811,17 @@ def close_up(lanes, done, found, count):  # type: ignore[no-untyped-def]
     for f in range(found - 1, -1, -1):
         count -= 1
         if done[f] != count:
-            move_lane(lanes, done[f], count)
+            _move_lane(lanes, done[f], count)
     return count
 
 
 @compiled(nogil=True)
-def are_done(lanes, limits, pieces, size, rules, steering, count, done):  # type: ignore[no-untyped-def]
+def _are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untyped-def]
     """Which of the first `count` nodes are solved far enough, or for too long: their lanes, in `done`; how many.
 
     Those whose bound is above the cutoff; whose fate is clear; and those that were stuck before.
     """
+    lanes = own.lanes
     found = 0
     for b in range(count):
         limit = limits[lanes.of[b]]
@@ -819,15 +829,15 @@ def are_done(lanes, limits, pieces, size, rules, steering, count, done):  # type
         edge, lower = limit.cutoff / size, lanes.lower[b]
         known = node.bound / size if limit.rises != 0.0 else -np.inf
         is_over = lower >= edge + BEYOND * abs(edge)
-        is_clear = are_clear(lower, lanes.upper[b], edge, known, limit, rules, steering)
+        is_clear = _are_clear(lower, lanes.upper[b], edge, known, limit, rules, own.work.steering)
         if is_over or is_clear or node.rho < 0.0 or lanes.used[b] >= rules.most:
-            done[found] = b
+            own.room.done[found] = b
             found += 1
     return found
 
 
 @compiled(nogil=True, inline="always")
-def are_clear(lower, upper, edge, known, limit, rules, steering):  # type: ignore[no-untyped-def]
+def _are_clear(lower, upper, edge, known, limit, rules, steering):  # type: ignore[no-untyped-def]
     """Whether both values of a node tell its fate, as in `mipfs.kernels.boolean_newton`, or meet.
 
     A node that is far must have risen by a share of what it can still rise to above its parent's bound, `known`.
@@ -843,16 +853,17 @@ def are_clear(lower, upper, edge, known, limit, rules, steering):  # type: ignor
 
 
 @compiled(nogil=True)
-def to_duals(samples, grid, limits, lanes, done, found, work, earned):  # type: ignore[no-untyped-def]
+def _to_duals(samples, grid, limits, own, found):  # type: ignore[no-untyped-def]
     """Put the best dual vectors of nodes that are done on the grid: α, v = α∘y, and g rounded down.
 
     One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn`.
     """
-    samples, grid, lanes, work, earned = lent((samples, grid, lanes, work, earned))
+    samples, grid, own = lent((samples, grid, own))
+    lanes, work, earned = own.lanes, own.work, own.earned
     n = grid.c.size
     alpha = work.alphas[0]
     for f in range(found):
-        b = done[f]
+        b = own.room.done[f]
         for i in range(n):
             value = np.float64(lanes.best[b, i])
             work.best[i] = value if value > 0.0 else 0.0
@@ -896,7 +907,7 @@ def scores_above(scoring, first, earned, found):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-untyped-def]
+def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-untyped-def]
     """Lay out what a lane says of its node: columns in play, weights, σ, and both values."""
     now = work.now[0]
     newton = work.newton[0]
@@ -925,23 +936,25 @@ def read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-un
 
 
 @compiled(nogil=True, inline="always")
-def earn(alive, grid, limit, piece, work, room, earned, f, of):  # type: ignore[no-untyped-def]
+def _earn(given, grid, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
     """The bound that a dual vector earns, and what it fixes; it is left in the first free slot of the piece."""
+    work, earned = own.work, own.earned
     now = work.now[0]
     columns = work.columns[: now.count]
     for t in range(now.count):
         work.s[t] = earned.s[f, columns[t]]
-    now.bound = node_bound(earned.g[f], work.s, alive.penalty, columns, now.forced, now.room, limit.cutoff, work.fixed)
+    penalty = given.alive.penalty
+    now.bound = node_bound(earned.g[f], work.s, penalty, columns, now.forced, now.room, limit.cutoff, work.fixed)
     now.exponent = earned.exponents[f]
     slot = piece.totals[0].duals
     copy_to(earned.wholes[f], work.wholes[slot])
     unit = 2.0 ** -np.float64(now.exponent) / grid.size
     for i in range(earned.wholes.shape[1]):
-        room.kept[of, slot, i] = earned.wholes[f, i] * unit
+        own.room.kept[of, slot, i] = earned.wholes[f, i] * unit
 
 
 @compiled(nogil=True, inline="always")
-def fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
+def _fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
     """What becomes of a node that is not pruned: STUCK, LEAF, or OPEN, which is split."""
     if now.is_leaf:
         return LEAF
@@ -951,10 +964,10 @@ def fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def settle(branch, alive, grid, sides, limits, pieces, own, f, rules):  # type: ignore[no-untyped-def]
+def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore[no-untyped-def]
     """What becomes of a node that is done: prune, offer, fix, split; see `mipfs.kernels.subtree.explore_below`."""
-    lanes, room, work = own.lanes, own.room, own.work
-    b = room.done[f]
+    lanes, work, alive, rules = own.lanes, own.work, given.alive, given.rules
+    b = own.room.done[f]
     of = lanes.of[b]
     limit = limits[of]
     piece = piece_of(pieces, of)
@@ -962,15 +975,15 @@ def settle(branch, alive, grid, sides, limits, pieces, own, f, rules):  # type: 
     now.node = lanes.node[b]
     node = piece.nodes[now.node]
     node.why = OPEN
-    read_lane(alive, limit, piece, work, lanes, b, rules)
-    earn(alive, grid, limit, piece, work, room, own.earned, f, of)
+    _read_lane(alive, limit, piece, work, lanes, b, rules)
+    _earn(given, grid, limit, piece, own, f, of)
     piece.totals[0].steps += lanes.used[b]
     keep_dual(None, grid, piece, work)
     if node.bound >= limit.cutoff:
         prune(piece, node)
         return
     offer(grid, piece, work)
-    node.why = fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most and node.rho > 0.0)
+    node.why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most and node.rho > 0.0)
     if node.why == STUCK:
         return
     hand_down(grid, piece, work)

@@ -11,9 +11,13 @@ m (n,) are the margins A u, c (n,) loss weights, β = −L'(m) of the loss, or o
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 from mipfs.kernels.newton import cholesky, cholesky_solve
@@ -24,54 +28,87 @@ EASY, HARD = 12, 30
 """A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
 
 
+class Boxed(NamedTuple):
+    """What is minimised.
+
+    A : (n, d) rows, of which the first k columns are those of weights;  c : (n,)
+    low, high : (k,);  loss : LossSteps
+    """
+
+    A: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    loss: Any
+
+
+class Pace(NamedTuple):
+    """How far a call goes: relative gap to reach, dual value that is enough, steps, and the factor by which ρ grows."""
+
+    tol: float
+    until: float
+    steps: int
+    grow: float
+
+
+class At(NamedTuple):
+    """Where it is.
+
+    u, alpha : in and out;  m, beta, q, curve : (n,);  inner : (n,) samples with curvature
+    g, way : (d,);  free : (d,) coordinates that may move;  sums : (2,)
+    """
+
+    u: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+    curve: npt.NDArray[Any]
+    inner: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    way: npt.NDArray[Any]
+    free: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
+
+
 @compiled(nogil=True)
-def boxed(given, ends, loss, u, alpha, state, pace):  # type: ignore[no-untyped-def]
+def boxed(given, u, alpha, state, pace):  # type: ignore[no-untyped-def]
     """Minimise; u (d,) and α (n,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
 
-    given : A (n, d), c, and the number of weights;  ends : low, high;  loss : LossSteps
-    pace : relative gap to reach, dual value that is enough, steps at most, and the factor by which ρ grows
+    given : Boxed;  pace : Pace
     """
-    A, c, k = given
-    low, high = ends
-    tol, until, most, growth = pace
-    n, d = A.shape
-    m, beta, q, curve, inner = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)
-    g, way, free, sums = np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2)
-    times(A, u, m)
-    gap, moves, begun = np.inf, 0, state[2]
-    while state[2] - begun < most:
-        at_margins(loss.at_margins, m, alpha, c, state[0], beta, sums)
-        primal, dual, slack = slopes(A, beta, u, k, low, high, sums, g, free)
-        error = slack
-        for j in range(k):
-            error += 0.5 * g[j] * g[j] if free[j] else 0.0
-        enough = max(0.1 * gap, 0.2 * tol * primal) if loss.is_smoothed else 0.1 * tol * primal
-        if (moves > 0 and error <= enough) or error <= 1e-3 * tol * primal:
-            gap = abs(primal - dual)
-            if gap + slack <= tol * primal or dual - slack >= until or not loss.is_smoothed:
-                state[1] = 1.0
-                break
-            alpha[:] = beta
-            state[0] *= growth if moves <= EASY else 1.0 / growth if moves > HARD else 1.0
-            moves = 0
+    n, d = given.A.shape
+    own = At(
+        u, alpha, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(d), np.empty(d),
+        np.empty(d, np.bool_), np.empty(2),
+    )  # fmt: skip
+    at, last = lent(own), state[2] + pace.steps
+    is_smoothed = given.loss.is_smoothed
+    _times(given.A, u, at.m)
+    gap, moves = np.inf, 0
+    while state[2] < last:
+        at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
+        primal, dual, error, slack = _slopes(given, at)
+        enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
+        is_least = (moves > 0 and error <= enough) or error <= 1e-3 * pace.tol * primal
+        if not is_least and _step(given, at, state[0]):
+            state[2] += 1.0
+            moves += 1
             continue
-        if not step(A, c, k, low, high, loss, state[0], u, m, alpha, beta, curve, inner, g, free, way, q, sums):
-            if not loss.is_smoothed:
-                state[1] = 1.0
-                break
-            gap = abs(primal - dual)
-            if gap + slack <= tol * primal:
-                state[1] = 1.0
-                break
-            alpha[:] = beta
-            state[0] *= growth
-        state[2] += 1.0
-        moves += 1
-    alpha[:] = beta
+        gap = abs(primal - dual)
+        if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
+            state[1] = 1.0
+            break
+        at.alpha[:] = at.beta
+        state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
+        state[2] += moves == 0
+        moves = 0
+    at.alpha[:] = at.beta
+    held(own)
 
 
 @compiled(nogil=True, fastmath=True)
-def times(A, u, m):  # type: ignore[no-untyped-def]
+def _times(A, u, m):  # type: ignore[no-untyped-def]
     """m = A u."""
     for i in range(A.shape[0]):
         total = 0.0
@@ -81,67 +118,67 @@ def times(A, u, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def slopes(A, beta, u, k, low, high, sums, g, free):  # type: ignore[no-untyped-def]
-    """The gradient g, and which coordinates may move; both values at u and β, and what y'β ≠ 0 charges.
+def _slopes(given, at):  # type: ignore[no-untyped-def]
+    """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
 
     ½‖w‖² + L(m)  and  g(β) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β
     """
-    n, d = A.shape
+    A, low, high, u, g, beta = given.A, given.low, given.high, at.u, at.g, at.beta
     g[:] = 0.0
-    for i in range(n):
+    for i in range(A.shape[0]):
         if beta[i] != 0.0:
-            for j in range(d):
+            for j in range(A.shape[1]):
                 g[j] += beta[i] * A[i, j]
-    primal, dual, slack = sums[0], sums[1], 0.0
-    for j in range(d):
-        if j >= k:
+    primal, dual, error, slack = at.sums[0], at.sums[1], 0.0, 0.0
+    for j in range(u.size):
+        if j >= low.size:
             slack += abs(g[j]) * (1.0 + abs(u[j]))
-            g[j], free[j] = -g[j], True
+            g[j], at.free[j] = -g[j], True
             continue
         t = min(max(g[j], low[j]), high[j])
         dual -= t * (g[j] - 0.5 * t)
         primal += 0.5 * u[j] * u[j]
         g[j] = u[j] - g[j]
-        free[j] = not ((u[j] <= low[j] and g[j] >= 0.0) or (u[j] >= high[j] and g[j] <= 0.0))
-    return primal, dual, slack
+        at.free[j] = not ((u[j] <= low[j] and g[j] >= 0.0) or (u[j] >= high[j] and g[j] <= 0.0))
+        error += 0.5 * g[j] * g[j] if at.free[j] else 0.0
+    return primal, dual, error + slack, slack
 
 
 @compiled(nogil=True)
-def step(A, c, k, low, high, loss, rho, u, m, alpha, beta, curve, inner, g, free, way, q, sums):  # type: ignore[no-untyped-def]
+def _step(given, at, rho):  # type: ignore[no-untyped-def]
     """Take Newton's step over the coordinates that may move; False where none descends."""
-    curvature(loss.curvature, beta, c, rho, inner, curve, sums)
-    count = np.int64(sums[0])
-    d = u.size
-    H = hessian(A, inner[:count], curve, k)
-    for _ in range(d + 1):
-        direct(H, g, free, way)
-        most, f0, first = np.inf, 0.0, -1
-        for j in range(d):
-            f0 += g[j] * way[j]
-            if j < k and way[j] != 0.0:
-                end = high[j] if way[j] > 0.0 else low[j]
-                room = (end - u[j]) / way[j]
+    low, high, u, way = given.low, given.high, at.u, at.way
+    curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
+    H = _hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
+    first, most, f0 = -1, 0.0, 0.0
+    for _ in range(u.size + 1):
+        _direct(H, at.g, at.free, way)
+        most, f0 = np.inf, 0.0
+        for j in range(u.size):
+            f0 += at.g[j] * way[j]
+            if j < low.size and way[j] != 0.0:
+                room = ((high[j] if way[j] > 0.0 else low[j]) - u[j]) / way[j]
                 if room < most:
                     most, first = room, j
         if not f0 < 0.0:
             return False
         if most > 1e-12:
             break
-        free[first] = False
-    times(A, way, q)
-    t, meets = search(loss, m, q, alpha, c, rho, u, way, k, most, f0)
-    for j in range(d):
+        at.free[first] = False
+    _times(given.A, way, at.q)
+    t = _search(given, at, rho, most, f0)
+    for j in range(u.size):
         u[j] += t * way[j]
-    for j in range(k):
-        u[j] = min(max(u[j], low[j]), high[j])
-    if meets:
+        if j < low.size:
+            u[j] = min(max(u[j], low[j]), high[j])
+    if t == most:
         u[first] = high[first] if way[first] > 0.0 else low[first]
-    times(A, u, m)
+    _times(given.A, u, at.m)
     return True
 
 
 @compiled(nogil=True, fastmath=True)
-def hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
+def _hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
     """diag(1 … 1, 0) + Σ over the inner rows of h_i a_i a_i'."""
     d = A.shape[1]
     H = np.zeros((d, d))
@@ -160,7 +197,7 @@ def hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def direct(H, g, free, way):  # type: ignore[no-untyped-def]
+def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
     """Newton's direction over the free coordinates, 0 elsewhere."""
     d = g.size
     count = 0
@@ -187,22 +224,18 @@ def direct(H, g, free, way):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def search(loss, m, q, alpha, c, rho, u, way, k, most, f0):  # type: ignore[no-untyped-def]
-    """Where the slope along the direction is small, `most` at most; whether that is where it ends."""
+def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
+    """Where the slope along the direction is small, `most` at most; f0 is the slope at the start."""
     a0, a1 = 0.0, 0.0
-    for j in range(k):
-        a0 += u[j] * way[j]
-        a1 += way[j] * way[j]
-    sums = np.empty(2)
-    low, high = 0.0, np.inf
-    f_low, f_high = f0, 0.0
+    for j in range(given.low.size):
+        a0 += at.u[j] * at.way[j]
+        a1 += at.way[j] * at.way[j]
+    low, high, f_low, f_high = 0.0, np.inf, f0, 0.0
     t = min(1.0, most)
     for _ in range(SEARCHES):
-        slope_of_loss(loss.slope, t, m, q, alpha, c, rho, sums)
-        first = a0 + a1 * t + sums[0]
-        if first <= 0.0 and t >= most:
-            return most, True
-        if abs(first) <= FLAT * abs(f0):
+        slope_of_loss(given.loss.slope, t, at.m, at.q, at.alpha, given.c, rho, at.sums)
+        first = a0 + a1 * t + at.sums[0]
+        if (first <= 0.0 and t >= most) or abs(first) <= FLAT * abs(f0):
             break
         if first > 0.0:
             high, f_high = t, first
@@ -210,4 +243,4 @@ def search(loss, m, q, alpha, c, rho, u, way, k, most, f0):  # type: ignore[no-u
             low, f_low = t, first
         between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
         t = min(most, between)
-    return t, False
+    return t

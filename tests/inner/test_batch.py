@@ -1,4 +1,4 @@
-"""Nodes relaxed many at a time: proximal steps, earned bounds, trees beside enumeration, and the SVM with ends."""
+"""Nodes relaxed many at a time: earned bounds, trees beside enumeration, and the SVM with ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.optimize import minimize_scalar
 
 import mipfs
 from mipfs.atoms.features import Features
@@ -22,11 +21,8 @@ from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.subproblem import Subproblem
 from mipfs.inner.unit import Unit
-from mipfs.kernels import batch
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import FirstDuals, OpenNodes
-from mipfs.losses import get_loss
-from mipfs.proof.cuts import scores_above
 from mipfs.proof.duals import DualStore
 from mipfs.result.status import Status
 
@@ -89,63 +85,6 @@ def value_of(problem: mipfs.Problem, sigma: npt.NDArray[np.bool_]) -> float:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_proximal_step_of_a_loss_is_the_least_of_its_function(loss: str) -> None:
-    r = np.random.default_rng(0)
-    kernels = get_loss(loss).kernels
-    m, d = r.normal(size=60).astype(np.float32), (3.0 * r.normal(size=60)).astype(np.float32)
-    c, part, relax = r.uniform(0.1, 2.0, 60).astype(np.float32), np.float32(5.0), np.float32(1.6)
-    c.flags.writeable = False
-    v, before, alpha = 2.0 * m.astype(float) - d, d.copy(), np.empty(60, np.float32)
-    kernels.proximal(m, d, c, part, relax, alpha)
-    one = np.ones(1)
-    for i in range(60):
-        value = get_loss(loss).value
-        exact = minimize_scalar(
-            lambda h: 5.0 * c[i] * value(np.array([h]), one) + 0.5 * (h - v[i]) ** 2,  # noqa: B023
-            bounds=(v[i] - 1.0, v[i] + 5.0 * c[i] + 6.0 * abs(v[i]) + 1.0), method="bounded", options={"xatol": 1e-9},
-        ).x  # fmt: skip
-        assert alpha[i] == pytest.approx(exact - v[i], abs=3e-3)
-        assert d[i] == pytest.approx(before[i] + 1.6 * (exact - m[i]), abs=5e-3)
-
-
-@pytest.mark.parametrize("kind", ["plain", "signs", "box", "groups", "costs"])
-def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str) -> None:
-    """No other (σ, w) has a smaller ½ Σ‖w‖²/σ + c'σ + ½ρ‖w − v‖²: compared with points around and at random."""
-    r = np.random.default_rng(1)
-    problem = problem_of(kind, "hinge", 2)
-    k = problem.atoms.count
-    solver = Batch(problem, np.arange(k), NEVER)
-    _, _, _, _, _, given, _, own = solver._handed(1)
-    shape, lanes = given.shape, own.lanes
-    q, rx, M = lanes.x.shape[1], 3.0, 3
-    v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
-    lanes.x[0], lanes.c[0] = 0.0, -v
-    lanes.states[0], lanes.room[0], lanes.scale[0], lanes.rx[0] = FREE, M, 0.0, rx
-    batch.weights_step(shape, lanes, 1)
-    w, sigma = lanes.w[0].astype(float), lanes.sigma[0].astype(float)
-    owner = np.repeat(np.arange(k), np.diff(shape.first))
-
-    def value(w: Array, sigma: Array) -> float:
-        squares = np.bincount(owner, np.square(w), k)
-        term = np.divide(squares, sigma, out=np.where(squares > 0.0, np.inf, 0.0), where=sigma > 0.0)
-        return float(0.5 * term.sum() + shape.costs @ sigma + 0.5 * rx * np.square(w - v).sum())
-
-    assert sigma.sum() <= M + 1e-3
-    low, high = np.maximum(shape.low, -1e6), np.minimum(shape.high, 1e6)
-    assert np.all(w >= low * sigma[owner] - 1e-6)
-    assert np.all(w <= high * sigma[owner] + 1e-6)
-    least = value(w, sigma)
-    for scale in (1e-3, 1e-2, 0.1, 1.0):
-        for _ in range(300):
-            other = np.clip(sigma + scale * r.normal(size=k) * (r.random(k) < 0.4), 1e-6, 1.0)
-            if other.sum() > M:
-                other *= M / other.sum()
-            for point in (rx * v * other[owner] / (1.0 + rx * other[owner]), w + scale * r.normal(size=q)):
-                inside = np.clip(point, low * other[owner], high * other[owner])
-                assert value(inside, other) >= least - 2e-4 * (1.0 + abs(least))
-
-
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> None:
     """Bounds of nodes are within 1e-3 of their relaxations, never above, and those that the cut of the vector earns."""
@@ -167,20 +106,6 @@ def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> Non
             exact = Boolean(problem, lambda: False).solve(low, high, 1e-9)
             assert bound <= exact.upper * (1.0 + 1e-9)
             assert bound >= exact.lower - 1.5e-3 * abs(exact.lower)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_those_of_the_cuts(kind: str) -> None:
-    """The compiled scores of dual vectors equal those of `mipfs.proof.cuts`, which the checkers agree with."""
-    problem = problem_of(kind, "hinge", 3)
-    k = problem.atoms.count
-    solver = Batch(problem, np.arange(k), NEVER)
-    given, own = solver._given, solver._handed(0)[7]
-    v = np.random.default_rng(0).normal(size=(5, problem.data.n_samples))
-    own.earned.v[:5] = v
-    batch.scores_above(given.scoring, given.shape.first, own.earned, 5)
-    for f in range(5):
-        np.testing.assert_allclose(own.earned.s[f], scores_above(problem, v[f]), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
