@@ -15,7 +15,7 @@ from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.kernels.bound import U
+from mipfs.kernels import bound
 from mipfs.plumbing.arrays import Array, Integers
 
 Scaling = Literal["none", "norm"] | npt.ArrayLike
@@ -136,12 +136,8 @@ class Features(Atoms):
 
 
 def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:
-    """A bound on the rounding error of s = λ² Σ_j ω_j² over `sizes` terms, when λ‖computed ω − exact ω‖ ≤ `radius`.
-
-    |s − ŝ| ≤ 2 √ŝ r + r² by Cauchy and Schwarz, plus a relative γ of the squares, their sum and the product.
-    """
-    relative = 2.0 * (sizes + 8) * U
-    return np.asarray((2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores)
+    """A bound on the rounding error of s = λ² Σ_j ω_j²; see `mipfs.kernels.bound.sum_error`."""
+    return np.asarray(bound.sum_error(scores, radius, sizes))
 
 
 def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
@@ -180,11 +176,8 @@ def centred_squares(data: Instance) -> Array:
 
 def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
     """2γ_n (‖v‖ norms + ‖v‖₁ centers): of columns, or of groups by the triangle inequality."""
-    gamma = (v.size + 4) * U
-    error = norms * float(np.linalg.norm(v))
-    if np.any(centers):
-        error = error + centers * float(np.abs(v).sum())
-    return np.asarray(2.0 * gamma * error)
+    absolute = float(np.abs(v).sum()) if np.any(centers) else 0.0
+    return np.asarray(bound.radius_of(v.size, float(np.linalg.norm(v)), absolute, norms, centers))
 
 
 def column_squares(X: Any, center: Array) -> Array:

@@ -15,6 +15,7 @@ are LPs over shared cuts (`mipfs.drivers.gbd`).
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,9 +35,10 @@ from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
+from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
-from mipfs.inner.rows_node import prices_suffice
+from mipfs.inner.rows_node import relaxes
 from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
@@ -50,8 +52,15 @@ from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.settings import BranchSettings, CompletionSettings
 
+LOG = logging.getLogger("mipfs")
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 
+WAYS = {
+    "kernels": "Newton's steps in compiled code",
+    "batch": "ADMM, many at a time",
+    "interior": "the interior point, one after the other",
+}
+"""What the log says of the option `relax`."""
 ONE_MASTER = (
     "takes neither the structural loss nor whole extra variables, whose tree is one master problem; leave it out"
 )
@@ -97,6 +106,10 @@ class Options(Declared):
         up to some hundreds. The tree depends on this number, and not on who explores it.
     branching : str, optional
         The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
+    relax : {"kernels", "batch", "interior"}, optional
+        What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
+        many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. By default the first
+        of these that takes the problem.
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     executor : Executor, optional
@@ -119,6 +132,7 @@ class Options(Declared):
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
     branching: str | None = None
+    relax: Literal["kernels", "batch", "interior"] | None = None
     client: Any = field(default=None, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
     SETTINGS: ClassVar = BranchSettings
@@ -171,7 +185,8 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
         return int(run.options.batch)
     settings = tree.settings
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
-    batch = max(settings.batch, min(most, tree.n_open // settings.share, tree.within_reach))
+    least = max(settings.batch, tree.relaxation.handed)
+    batch = max(least, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit
     taken = sum(part.unit.size for part in out)
     left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken
@@ -312,6 +327,7 @@ def _planted(run: Run, supports: Supports) -> BranchAndBound:
     make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
     tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
     found = BranchAndBound(run, supports, make() if tree is None else tree, earlier, units)
+    LOG.debug("nodes are relaxed by %s", WAYS[found.tree.relaxation.relax])
     found.begin(is_new=tree is None)
     return found
 
@@ -354,12 +370,22 @@ def _gone_on(
     return tree, earlier, tree_state.handed_out(tree, arrays)
 
 
-def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
+def kernels(problem: Problem, relax: str | None = None) -> Sequence[Sequence[Step]]:
     """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
-    if not prices_suffice(problem):
+    everything, stop = np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)
+    how = relaxes(problem, relax)
+    if how == "batch":
+        return Batch(problem, everything, stop).kernels()
+    if how == "interior":
         return ()
-    everything = np.arange(problem.atoms.count)
-    return Relaxation(problem, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
+    return Relaxation(problem, everything, stop).kernels(not problem.selection.is_plain)
+
+
+def relaxes_by(problem: Problem, options: Any) -> str | None:
+    """How the option `relax` would read if it were given, where the data does not say it: "batch", else None."""
+    if problem.is_one_master or options.nodes == "conic" or not problem.data.block().is_stored:
+        return None
+    return "batch" if relaxes(problem, options.relax) == "batch" else None
 
 
 def enumerated(problem: Problem) -> int:

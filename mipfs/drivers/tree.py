@@ -66,8 +66,8 @@ class Tree(TreeProof):
         problem = run.problem
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
-        self.is_plain = carries(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
+        self.is_plain = self.relaxation.relax != "interior" and problem.selection.is_plain
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.enumerated = self.svms = self.svm_steps = 0
@@ -95,19 +95,21 @@ class Tree(TreeProof):
         """The node solver on some of the atoms."""
         run = self.run
         stops = (lambda: run.must_stop), self.stop
-        steering = run.settings.relaxation, self.rule, run.settings.nodes, run.settings.completions
-        return RowsRelaxation(run.problem, alive, *stops, *steering)
+        settings = run.settings
+        steering = settings.relaxation, self.rule, settings.nodes, settings.completions
+        return RowsRelaxation(run.problem, alive, *stops, *steering, batch=settings.batch, relax=run.options.relax)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
         problem = self.run.problem
         alive = self.relaxation.alive
-        if self.is_plain:
+        if self.is_plain and carries(problem):
             problem = problem.restricted(alive)
             alive = np.arange(alive.size)
         settings = self.run.settings
         few = settings.completions if are_few(self.run.problem, settings.completions) else None
-        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], settings.nodes, few)
+        rule, relax = RULES[self.settings.branching], self.run.options.relax
+        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, relax)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
@@ -120,7 +122,7 @@ class Tree(TreeProof):
         outcome, cut = self.relaxation.solve_root(states, self.tol)
         self.steps = outcome.steps
         self.supports.pool.add(cut)
-        if self.is_plain and self.run.must_stop:
+        if self.is_plain and self.relaxation.has_weights and self.run.must_stop:
             self.supports.offer_largest(self.relaxation.alive, outcome.warm, self.relaxation.boolean.off)
         elif self.is_plain:
             self.round(outcome)
@@ -259,8 +261,8 @@ class Tree(TreeProof):
 
     def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
-        count, most = nodes.heads.size, self.relaxation.together
-        size = max(1, min(most, count // self.settings.least_units), min(most // 4, count // 4))
+        count = nodes.heads.size
+        size = self.relaxation.unit_size(count, self.settings.least_units)
         sizes = np.diff(np.append(np.arange(0, count, size), count))
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 

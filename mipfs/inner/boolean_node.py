@@ -148,6 +148,22 @@ def carries(problem: Problem) -> bool:
     return bool(plain and problem.has_kernels and absorbed)
 
 
+def coarser(
+    bits: int, size: float, norms: Array, scores: int, n: int, loss: float, settings: NodeSettings
+) -> tuple[int, float]:
+    """Bits of dual vectors of which rounding takes about `loss` off a bound at most, and what `settings.coarse` do.
+
+    size : the largest loss weight;  norms : of the columns;  scores : how many count;  n : samples
+    """
+    square = scores * (size * float(norms.max(initial=0.0))) ** 2
+    if not (loss > 0.0 and square / loss < math.inf and n * size / loss < math.inf):
+        return bits, math.inf
+    least = max(math.log2(n * size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
+    return int(
+        min(bits, max(2, math.ceil(least / 8.0)) * 8)
+    ), n * size * 2.0**-settings.coarse + square * 4.0**-settings.coarse
+
+
 class Once:
     """What is made when it is first asked for, once for all copies of who holds it, whatever their thread."""
 
@@ -270,13 +286,9 @@ class Relaxation:
 
         An entry at the top of its box costs what it loses. The others are where the bound is flat, and cost the square.
         """
-        n = self.problem.data.n_samples
         scores = self.alive.size if self.M is None else self.M
-        square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
-        if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
-            least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
-            self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
-            self.coarse = n * self.size * 2.0**-self.settings.coarse + square * 4.0**-self.settings.coarse
+        n = self.problem.data.n_samples
+        self.bits, self.coarse = coarser(self.bits, self.size, self.norms, scores, n, loss, self.settings)
 
     @property
     def budget(self) -> int:
@@ -289,6 +301,10 @@ class Relaxation:
         """Explorations of one compiled call at most: several where nodes are so small that Python's part counts."""
         size = self.problem.data.n_samples * max(1, self.alive.size)
         return max(1, min(MOST_TOGETHER, SMALL_NUMBERS // size))
+
+    def unit_size(self, count: int, least_units: int) -> int:
+        """Explorations of one call where `count` nodes are handed out, which are to be `least_units` calls."""
+        return max(1, min(self.together, count // least_units), min(self.together // 4, count // 4))
 
     def explore_all(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array

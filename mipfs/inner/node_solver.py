@@ -18,8 +18,9 @@ from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import Explored, Unit
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.locks import ProcessLock
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.problem import Problem
-from mipfs.settings import CompletionSettings, NodeSettings
+from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings
 
 MAKING = ProcessLock()
 
@@ -33,8 +34,9 @@ class NodeSolver:
     alive : (k,) positions of the atoms that no screening has excluded
     loss : float, as of `Relaxation.coarsen`
     rule : str, the module of a branching rule
-    nodes : NodeSettings
+    nodes, batch : NodeSettings and BatchSettings
     completions : CompletionSettings, optional, where nodes are enumerated
+    relax : str, as of `RowsRelaxation`
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class NodeSolver:
         rule: str,
         nodes: NodeSettings,
         completions: CompletionSettings | None = None,
+        batch: BatchSettings = BatchSettings(),
+        relax: str | None = None,
     ) -> None:
         self.problem = problem
         self.alive = alive
@@ -52,6 +56,8 @@ class NodeSolver:
         self.rule = rule
         self.nodes = nodes
         self.completions = completions
+        self.batch = batch
+        self.relax = relax
         self.version = kept.version()
         self._made: RowsRelaxation | None = None
 
@@ -72,7 +78,8 @@ class NodeSolver:
             if self._made is None:
                 never = np.zeros(1, dtype=np.int8)
                 rule = import_module(self.rule).choose
-                made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
+                given: Any = {"rule": rule, "nodes": self.nodes, "batch": self.batch, "relax": self.relax}
+                made = RowsRelaxation(self.problem, self.alive, lambda: False, never, **given)
                 made.coarsen(self.loss)
                 if self.completions is not None:
                     made.of_completions = self.completions
@@ -95,7 +102,8 @@ class NodeSolver:
             alarm.daemon = True
             alarm.start()
         try:
-            return self.made(stop).explore_unit(unit)
+            with one_blas_thread():  # more threads would change bits
+                return self.made(stop).explore_unit(unit)
         finally:
             if alarm is not None:
                 alarm.cancel()

@@ -9,22 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from mipfs.inner.barrier import Dual, descend
 from mipfs.inner.designs import Dense, Interrupted
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.reduced_system import cardinality
 from mipfs.inner.watch import balanced
+from mipfs.kernels.boxed import Boxed, Pace, boxed
+from mipfs.kernels.structures import given
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
-from mipfs.svm.solver import SVM, TakenOff
+from mipfs.regularisers.box import Box
+from mipfs.svm.solver import SVM, WARM_RHO_SHARE, TakenOff, kernel_rows
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
+FEW, MOST_ROWS = 64, 2**25
+"""Columns, and samples times columns, up to which projected Newton steps come first."""
+FIRST_RHO, GROWTH, STEPS, ATTEMPTS = 0.5, 4.0, 300, 3
+"""Of these the first smoothing and its growth, the steps of an attempt, and attempts, each ten times as tight."""
 NEARER = 0.3
 """The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
@@ -65,6 +74,9 @@ class RegularisedSolver:
             svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
             return svm
         share = np.ones(ids.size) if sigma is None else sigma
+        quick = self._by_newton(ids, share, tol, start)
+        if quick is not None:
+            return quick
         away = self._off[ids]
         Z = np.asfortranarray((data.block(ids).dense(away)) * (np.sqrt(self.size) * self.y[:, None]))
         regulariser = self.problem.regulariser.at(ids).scaled(self.size)
@@ -79,6 +91,52 @@ class RegularisedSolver:
         if not seen.met and not seen.is_enough:
             steps += self._descended(seen)
         return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, steps)
+
+    def _by_newton(
+        self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
+    ) -> SVM | None:
+        """The SVM by projected Newton steps; None where these do not take it, or do not bring it home."""
+        problem, kernels = self.problem, self.loss.kernels
+        n, k = problem.data.n_samples, ids.size
+        if not isinstance(problem.regulariser, Box) or kernels is None or k > FEW or n * k > MOST_ROWS:
+            return None
+        root = np.sqrt(self.size * share)  # the columns are √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j
+        rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
+        A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
+        low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
+        u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([FIRST_RHO, 0.0, 0.0])
+        if start is not None:
+            w, b, last, rho = start
+            u[:k] = np.clip(w / root, low, high)
+            u[k:] = b - float(shift @ w)
+            alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
+            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
+        ends = low, high
+        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made)
+        for attempt in range(ATTEMPTS):
+            until = self.enough / self.size if attempt == 0 else np.inf
+            pace = Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
+            state[1] = 0.0
+            boxed(posed, u, alpha, state, pace)
+            if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
+                return None
+            found = self._boxed_svm(A, (u, alpha), ends, state)
+            if found.gap <= tol or found.dual >= self.enough or self.must_stop():
+                w = np.clip(u[:k] * root, *(end * share for end in problem.regulariser.at(ids).ends))
+                return replace(found, w=w, b=float(u[k:].sum()) + float(shift @ w) if problem.bias else 0.0)
+        return None
+
+    def _boxed_svm(self, A: Array, at: tuple[Array, Array], ends: tuple[Array, Array], state: Array) -> SVM:
+        """Both values at u and a dual vector, which is rounded to a feasible one; the weights are u's."""
+        problem, size, k = self.problem, self.size, ends[0].size
+        u, alpha = at
+        whole, q = self.loss.feasible_dual(size * alpha, problem.c_i, problem.data.y, problem.bias)
+        exact = np.ldexp(whole.astype(float), -q)
+        omega = (exact @ A)[:k] / size
+        t = np.clip(omega, *ends)
+        dual = float(self.loss.dual_value(exact, problem.c_i)) - size * float(t @ (omega - 0.5 * t))
+        primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
+        return SVM(u[:k], 0.0, exact, primal, dual, float(state[0]), int(state[2]), q)
 
     def _descended(self, seen: Seen) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""

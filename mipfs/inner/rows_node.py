@@ -20,6 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import largest_weight
+from mipfs.errors import UsageError
+from mipfs.inner.batch import Batch
+from mipfs.inner.batch import carries as batch_carries
 from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.boolean_node import (
     FREE,
@@ -47,7 +50,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
-from mipfs.settings import CompletionSettings, NodeSettings, RelaxationSettings
+from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
@@ -83,6 +86,21 @@ def prices_suffice(problem: Problem) -> bool:
     return carries(problem)
 
 
+def relaxes(problem: Problem, wanted: str | None = None) -> str:
+    """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can.
+
+    Raises
+    ------
+    UsageError
+        What is wanted cannot.
+    """
+    able = [name for name, can in (("kernels", prices_suffice), ("batch", batch_carries)) if can(problem)]
+    able.append("interior")
+    if wanted is not None and wanted not in able:
+        raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
+    return able[0] if wanted is None else wanted
+
+
 class RowsRelaxation:
     """The node solver on the atoms that are still alive.
 
@@ -94,8 +112,9 @@ class RowsRelaxation:
     stop : as for `Relaxation`, which solves the plain nodes
     settings : RelaxationSettings, optional
     rule : a branching rule, a compiled function of `mipfs.branching`
-    nodes : NodeSettings, optional, of the compiled nodes
+    nodes, batch : NodeSettings and BatchSettings, optional, of the compiled nodes
     completions : CompletionSettings, optional, of nodes that are enumerated
+    relax : what relaxes the nodes, see `relaxes`; by default the first that carries the problem
     """
 
     def __init__(
@@ -108,6 +127,9 @@ class RowsRelaxation:
         rule: Any = largest_weight.choose,
         nodes: NodeSettings = NodeSettings(),
         completions: CompletionSettings = CompletionSettings(),
+        *,
+        batch: BatchSettings = BatchSettings(),
+        relax: str | None = None,
     ) -> None:
         self.problem = problem
         self.alive = alive
@@ -120,9 +142,18 @@ class RowsRelaxation:
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.kernel = Relaxation(problem, alive, stop, rule, nodes) if prices_suffice(problem) else None
+        self.nodes, self.batch, self.relax = nodes, batch, relaxes(problem, relax)
+        self.kernel = self._below(alive, stop)
         self.of_completions = completions
         self._known: list[Known | None] = []
+
+    def _below(self, alive: Integers, stop: States) -> Relaxation | Batch | None:
+        """What explores the subtrees below nodes."""
+        if self.relax == "interior":
+            return None
+        if self.relax == "kernels":
+            return Relaxation(self.problem, alive, stop, self.rule, self.nodes)
+        return Batch(self.problem, alive, stop, self.rule, self.nodes, self.batch)
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -142,6 +173,11 @@ class RowsRelaxation:
         """The interior point; a solve takes a copy, for it keeps what it is at."""
         return Boolean(self.problem, self.must_stop, self.settings, self.pricing)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether warm starts hold the weights of single features, not norms."""
+        return isinstance(self.kernel, Relaxation)
+
     def _interior(self) -> Boolean:
         solver = copy.copy(self.boolean)
         solver.must_stop = self.must_stop
@@ -159,7 +195,7 @@ class RowsRelaxation:
         other.propagation = Propagation(self.problem.selection, other.alive)
         other.__dict__.pop("completions", None)
         if self.kernel is not None:
-            other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule, self.kernel.settings)
+            other.kernel = other._below(other.alive, self.kernel.stop)
         return other
 
     def begin_root(self, states: States) -> None:
@@ -179,10 +215,14 @@ class RowsRelaxation:
         solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
         return self._outcome(solved, states, np.inf), solved.cut
 
+    def unit_size(self, count: int, least_units: int) -> int:
+        """Nodes of a unit of work where `count` are handed out, which are to be `least_units` units."""
+        return 1 if self.kernel is None else self.kernel.unit_size(count, least_units)
+
     @property
-    def together(self) -> int:
-        """Nodes of a unit at most, as of `Relaxation.together`."""
-        return 1 if self.kernel is None else self.kernel.together
+    def handed(self) -> int:
+        """Nodes that are handed out at a time at least."""
+        return self.batch.handed if isinstance(self.kernel, Batch) else 1
 
     @property
     def budget(self) -> int:
@@ -259,7 +299,7 @@ class RowsRelaxation:
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
-        if self.kernel is not None:
+        if isinstance(self.kernel, Relaxation):
             return self.kernel.scores(whole, q)
         cut = self.cut(whole, q)
         return cut.constant, cut.slopes[self.alive]
@@ -284,12 +324,13 @@ class RowsRelaxation:
         prices = self.pricing.of(solved.multipliers)
         assert prices is not None
         bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
-        warm = Warm(self._weights(solved), solved.b, 0.5)
+        b = self.kernel.intercept(solved) if isinstance(self.kernel, Batch) else solved.b
+        warm = Warm(self._weights(solved), b, 0.5)
         return RowsOutcome(bound, whole, q, warm, solved.sigma[self.alive], goes_in, goes_out, solved.steps, prices)
 
     def _weights(self, solved: Solved) -> npt.NDArray[np.float32]:
         """Weights of the alive features, or norms of the alive atoms."""
-        if self.kernel is None:
+        if not self.has_weights:
             return solved.sizes[self.alive].astype(np.float32)
         w = np.zeros(self.problem.atoms.count, dtype=np.float32)
         w[solved.ids] = np.where(solved.sigma[solved.ids] > NEGLIGIBLE_SIGMA, solved.w, 0.0)

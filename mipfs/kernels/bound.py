@@ -43,6 +43,20 @@ def gains(scores: Any, penalty: Any) -> Any:
     return gain + 2.0 * U * abs(gain)
 
 
+def radius_of(n: int, norm: Any, absolute: Any, norms: Any, centers: Any) -> Any:
+    """A bound on the rounding error of ω = X'v: 2γ_n (‖v‖ norms + ‖v‖₁ centers), of n entries summed in any order."""
+    return 2.0 * ((n + 4) * U) * (norms * norm + centers * absolute)
+
+
+def sum_error(scores: Any, radius: Any, sizes: Any) -> Any:
+    """A bound on the rounding error of s = λ² Σ_j ω_j² over `sizes` terms, when λ‖computed ω − exact ω‖ ≤ `radius`.
+
+    |s − ŝ| ≤ 2 √ŝ r + r² by Cauchy and Schwarz, plus a relative γ of the squares, their sum and the product.
+    """
+    relative = 2.0 * (sizes + 8) * U
+    return (2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores
+
+
 def traded(bound: Any, leaves: Any, enters: Any) -> Any:
     """The bound once one gain leaves the minimum and another enters, rounded down.
 

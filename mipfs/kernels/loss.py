@@ -1,4 +1,4 @@
-"""A loss in compiled code: four functions over all samples that stand in its own file and are called by address.
+"""A loss in compiled code: functions over all samples that stand in its own file and are called by address.
 
 The kernels are compiled once for all losses, and have no branch on the loss: a call per vector over the samples, never
 one inside a loop over them. A new loss compiles its four functions only.
@@ -17,11 +17,15 @@ from mipfs.pointers import Step, StepType, caller
 _VECTOR = types.Array(types.float64, 1, "C")
 _GIVEN = types.Array(types.float64, 1, "C", readonly=True)
 _PLACES = types.Array(types.int64, 1, "C")
+_NARROW = types.Array(types.float32, 1, "C")
+_NARROW_GIVEN = types.Array(types.float32, 1, "C", readonly=True)
 AT_MARGINS = StepType((_VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR, _VECTOR))
 SLOPE = StepType((types.float64, _VECTOR, _VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR))
 CURVATURE = StepType((_VECTOR, _GIVEN, types.float64, _PLACES, _VECTOR, _VECTOR))
 DUAL = StepType((_VECTOR, _GIVEN, _VECTOR))
+PROXIMAL = StepType((_NARROW, _NARROW, _NARROW_GIVEN, types.float32, types.float32, _NARROW))
 at_margins, slope, curvature, dual = caller(AT_MARGINS), caller(SLOPE), caller(CURVATURE), caller(DUAL)
+proximal = caller(PROXIMAL)
 """What kernels call: with the address of `LossSteps`, then with the arguments that `LossKernels` describes."""
 
 
@@ -35,6 +39,7 @@ class LossSteps(NamedTuple):
     slope: int
     curvature: int
     dual: int
+    proximal: int
     is_smoothed: bool
     is_steady: bool
 
@@ -59,6 +64,9 @@ class LossKernels:
         how many. A β on the dyadic grid is as near to the ends of its box as that lets it be.
     dual : dual(alpha, c, sums)
         sums: g(α), and the sum of the absolute terms that it is the sum of. No fastmath: the bound rests on it.
+    proximal : proximal(m, d, c, part, relax, alpha), optional
+        The proximal step of `mipfs.kernels.batch`, in float32: h = the minimiser of part·c ℓ(h) + ½ (h − v)² at
+        v = 2m − d; α ← h − v, d ← d + relax (h − m). Without it nodes are not relaxed many at a time.
     is_smoothed : bool
         Whether ℓ' jumps: then β, of an augmented Lagrangian, is the nearest to α + ρ(target − m) of what may be −cℓ' at
         a kink; of the hinge clip(α + ρ(1 − m), 0, c).
@@ -70,19 +78,21 @@ class LossKernels:
     slope: Any
     curvature: Any
     dual: Any
+    proximal: Any = None
     is_smoothed: bool = False
     is_steady: bool = False
 
     @property
     def steps(self) -> list[Step]:
         """The functions, not compiled yet."""
-        functions = self.at_margins, self.slope, self.curvature, self.dual
-        return [Step(*one) for one in zip(functions, (AT_MARGINS, SLOPE, CURVATURE, DUAL), strict=True)]
+        functions = self.at_margins, self.slope, self.curvature, self.dual, self.proximal
+        types = AT_MARGINS, SLOPE, CURVATURE, DUAL, PROXIMAL
+        return [Step(*one) for one in zip(functions, types, strict=True) if one[0] is not None]
 
     @property
     def unmade(self) -> LossSteps:
         """What tells the kernels' types."""
-        return LossSteps(0, 0, 0, 0, self.is_smoothed, self.is_steady)
+        return LossSteps(0, 0, 0, 0, 0, self.is_smoothed, self.is_steady)
 
     @property
     def made(self) -> LossSteps:
@@ -93,5 +103,6 @@ class LossKernels:
 @cache
 def _made(kernels: LossKernels) -> LossSteps:
     """The addresses of a loss's functions, looked up once a process: that takes numba's lock and 150 µs."""
-    at_margins, slope, curvature, dual = (step.made().address for step in kernels.steps)
-    return LossSteps(at_margins, slope, curvature, dual, kernels.is_smoothed, kernels.is_steady)
+    at_margins, slope, curvature, dual, *more = (step.made().address for step in kernels.steps)
+    proximal = more[0] if more else 0
+    return LossSteps(at_margins, slope, curvature, dual, proximal, kernels.is_smoothed, kernels.is_steady)

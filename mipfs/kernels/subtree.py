@@ -74,7 +74,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
             continue
         if not is_decided(alive, piece, work) and not goes_on(alive, sides, piece, work):
-            split(steps, alive, sides, limit, piece, work)
+            split(steps.branch, alive, sides, limit, piece, work)
 
 
 @compiled(nogil=True, inline="always")
@@ -323,7 +323,7 @@ def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
+def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now = work.now[0]
     total = piece.totals[0]
@@ -336,7 +336,7 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
             node.why = DEAR
             return
     relaxed = RelaxedNode(columns, work.w[: now.count], work.sigma[: now.count], node.bound, limit.cutoff)
-    j = columns[now.forced if now.completes else place_to_split(steps.branch, relaxed, piece.states[now.node])]
+    j = columns[now.forced if now.completes else place_to_split(branch, relaxed, piece.states[now.node])]
     node.age += 1
     child = total.nodes
     total.nodes += 1

@@ -77,6 +77,17 @@ def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
     sums[1] = total
 
 
+@compiled(nogil=True, fastmath=True)
+def proximal(m, d, c, part, relax, alpha):  # type: ignore[no-untyped-def]
+    """h = v + part·c below the kink, 1 at it, v beyond."""
+    one = np.float32(1)
+    for i in range(m.size):
+        v = m[i] + m[i] - d[i]
+        h = max(v, min(v + part * c[i], one))
+        alpha[i] = h - v
+        d[i] += relax * (h - m[i])
+
+
 class HingeTerms(Terms):
     """max(0, 1 − m): b = 1."""
 
@@ -119,7 +130,7 @@ class Hinge(base.Loss):
     is_smooth = False
     dual_depends_on_c = False
     vanishes = True
-    kernels = LossKernels(at_margins, slope, curvature, dual, is_smoothed=True)
+    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, is_smoothed=True)
     terms = HingeTerms
     solver_class = Solver
 

@@ -75,6 +75,18 @@ def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
     sums[1] = size
 
 
+@compiled(nogil=True, fastmath=True)
+def proximal(m, d, c, part, relax, alpha):  # type: ignore[no-untyped-def]
+    """h = (v + part·c)/(1 + part·c) where v < 1, v beyond."""
+    one = np.float32(1)
+    for i in range(m.size):
+        v = m[i] + m[i] - d[i]
+        weight = part * c[i]
+        h = max(v, (v + weight) / (one + weight))
+        alpha[i] = h - v
+        d[i] += relax * (h - m[i])
+
+
 class SquaredHingeTerms(Terms):
     """½ max(0, 1 − m)²: b = 1 − α/c."""
 
@@ -90,7 +102,7 @@ class SquaredHinge(base.Loss):
     has_rho = True
     says_sign = False
     vanishes = True
-    kernels = LossKernels(at_margins, slope, curvature, dual)
+    kernels = LossKernels(at_margins, slope, curvature, dual, proximal)
     terms = SquaredHingeTerms
 
     def value(self, margins: Array, c: Array) -> float:

@@ -24,6 +24,18 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 U = 2.0**-53
+ROUNDING = 8.0
+"""Units of rounding that `Regulariser.conjugate` may be off, relative, unless it says more."""
+
+
+def widened(omega: Any, radius: Any) -> Any:
+    """How far [ω − radius, ω + radius] may reach: its ends are a few roundings of their own size off."""
+    return radius + 4.0 * U * (abs(omega) + radius)
+
+
+def raised(value: Any, rounding: float) -> Any:
+    """A value that is some units of rounding off, and no less."""
+    return value * (1.0 + 2.0 * rounding * U)
 
 
 class Regulariser(ABC):
@@ -42,7 +54,7 @@ class Regulariser(ABC):
     formula: ClassVar[str]
     has_kernels: ClassVar[bool] = False
     is_ridge: ClassVar[bool] = False
-    rounding: ClassVar[float] = 8.0
+    rounding: ClassVar[float] = ROUNDING
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -98,11 +110,11 @@ class Regulariser(ABC):
     def conjugate_above(self, omega: Array, radius: Array) -> Array:
         """No less than h anywhere in [ω − radius, ω + radius], (k,): h is convex, and largest at an end.
 
-        The ends are a few roundings of their own size off, and `conjugate` `rounding` units of its value.
+        `conjugate` is `rounding` units of its value off.
         """
-        wider = radius + 4.0 * U * (np.abs(omega) + radius)
+        wider = widened(omega, radius)
         largest = np.maximum(self.conjugate(omega - wider), self.conjugate(omega + wider))
-        return np.asarray(largest * (1.0 + 2.0 * self.rounding * U))
+        return np.asarray(raised(largest, self.rounding))
 
 
 @dataclasses.dataclass(frozen=True)

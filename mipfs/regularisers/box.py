@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.regularisers.base import Array, Integers, Regulariser
+from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, raised, widened
 
 End = float | None
 WIDER = 1.0 + 2.0**-40
@@ -71,6 +71,11 @@ class Box(Regulariser):
         return self._ends
 
     @property
+    def forgiven(self) -> tuple[Array, Array]:
+        """low and high with what an end is forgiven: those of its conjugate."""
+        return self._wider
+
+    @property
     def is_homogeneous(self) -> bool:
         """Whether it holds signs alone."""
         return all(bool(np.all(np.isinf(end) | (end == 0.0))) for end in self.ends)
@@ -120,6 +125,18 @@ class Bounds(Box):
             for side, end in zip(sides, ends, strict=True):
                 side[j] = end * float(scale[j]) if math.isfinite(end) else None
         return cls(*map(tuple, sides))
+
+
+def conjugate_at(omega: float, low: float, high: float) -> float:
+    """`Box.conjugate` of one number, in code that can be compiled."""
+    t = min(max(omega, low), high)
+    return t * (omega - 0.5 * t)
+
+
+def conjugate_above(omega: float, radius: float, low: float, high: float) -> Any:
+    """`Regulariser.conjugate_above` of one number of a box, in code that can be compiled."""
+    wider = widened(omega, radius)
+    return raised(max(conjugate_at(omega - wider, low, high), conjugate_at(omega + wider, low, high)), ROUNDING)
 
 
 def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], kind: str) -> None:

@@ -80,6 +80,7 @@ class Kind:
     has_penalty: bool
     has_kernels: bool
     enumerated: int
+    relax: str | None
     regulariser: Regulariser = dataclasses.field(compare=False)
 
 
@@ -110,6 +111,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
         problem.has_penalty,
         problem.regulariser.has_kernels,
         driver.enumerated(problem) if hasattr(driver, "enumerated") else 0,
+        driver.relaxes_by(problem, options) if hasattr(driver, "relaxes_by") else None,
         problem.regulariser,
     )
     client = getattr(options, "client", None)
@@ -255,7 +257,7 @@ def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     lists: list[list[Job]] = []
     large = kind.driver.large(problem, dict(kind.options)) if hasattr(kind.driver, "large") else ()
     if hasattr(kind.driver, "kernels"):
-        steps = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem)]
+        steps = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem, kind.relax)]
         lists = missing([*steps, kind.driver.completion_kernels(problem)] if kind.enumerated else steps)
     if lists or not all(is_kept(kernel) for kernel in large):
         announcer.progress.expected = FUNCTIONS * (len(lists) + 1)
@@ -292,7 +294,8 @@ def _compile(kind: Kind, asked: Asked) -> None:
 def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
     """Solve a tiny problem."""
     limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
-    asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
+    given = dict(kind.options) | ({} if kind.relax is None else {"relax": kind.relax})
+    asked.run = Run(problem, kind.driver.Options(**given, iteration_limit=limit))
     asked.run.interrupted = asked.came
     with suppress(NumericalError, UsageError):  # the run that follows says so
         for _ in kind.driver.run(asked.run):

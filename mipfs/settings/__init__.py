@@ -18,17 +18,18 @@ from typing import Annotated, Any
 from mipfs.branching import check_rule
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.settings.batch import BatchSettings
 from mipfs.settings.completions import CompletionSettings
 from mipfs.settings.inner import InteriorSettings, LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
 from mipfs.settings.kinds import Part, Tolerance
 from mipfs.settings.nodes import ModelSettings, NodeSettings, PriceSettings
 
 __all__ = [
-    "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings",
-    "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings",
-    "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
-    "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings", "Tolerance", "TreeSettings",
-    "TwoLayerSettings", "ViolatedSettings", "restored",
+    "BatchSettings", "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings",
+    "GrowthSettings", "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings",
+    "ModelSettings", "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings",
+    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
+    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
 
 
@@ -324,6 +325,8 @@ class BranchSettings(DriverSettings):
     """Its tree."""
     nodes: NodeSettings = NodeSettings()
     """Its nodes, in compiled code."""
+    batch: BatchSettings = BatchSettings()
+    """Its nodes, where many are relaxed at once."""
     search: SearchSettings = SearchSettings()
     """The search for incumbents beside it."""
     root: RootSettings = RootSettings()

@@ -1,0 +1,253 @@
+"""Nodes of `branch` relaxed many at a time by ADMM, and the subtrees below them: for every kind of single features and
+groups.
+
+All nodes share the columns, so an iteration of B of them is a few matrix products with matrices that never change; what
+a problem is stands in two proximal steps (`mipfs.kernels.batch`). Bounds are earned as everywhere: by a dual vector on
+the dyadic grid, its scores in float64 with every rounding error on the safe side.
+
+Products are made by one thread of BLAS, of shapes that depend on the unit of work alone: so do their bits, on one kind
+of processor.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.branching import largest_weight
+from mipfs.inner.boolean import Solved
+from mipfs.inner.boolean_node import NO_ROWS, States, branching, coarser
+from mipfs.kernels import batch, subtree, units
+from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.pointers import Step
+from mipfs.problem import Problem
+from mipfs.regularisers.box import Box
+from mipfs.settings import BatchSettings, NodeSettings
+from mipfs.svm.dyadic import finest
+from mipfs.svm.solver import TakenOff
+
+KINDS = "features", "scaled features", "groups", "tree"
+"""Atoms whose columns are stored."""
+MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
+"""Numbers of the columns that are held twice, and of the matrix whose eigenvectors are."""
+FAR = 3e38
+"""What is infinite, in float32."""
+WIDEST = 1e12
+"""The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
+
+Handed = tuple[Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own]
+"""What `mipfs.kernels.batch.explore` takes, its steps aside."""
+
+
+def carries(problem: Problem) -> bool:
+    """Whether the batch takes the problem: stored atoms, a plain S, ½w² with or without a box, and a loss that has a
+    proximal step."""
+    loss, block = get_loss(problem.loss), problem.data.block()
+    known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
+    has_step = loss.pointwise and loss.kernels is not None and loss.kernels.proximal is not None
+    if not (has_step and known and problem.atoms.kind in KINDS and problem.selection.is_plain and block.is_stored):
+        return False
+    n, count = problem.data.n_samples, problem.atoms.columns(np.arange(problem.atoms.count)).ids.size
+    is_near = problem.data.largest * math.sqrt(float(problem.c_i.max())) <= WIDEST
+    return bool(is_near and n * count <= MOST_NUMBERS and min(n, count) ** 2 <= MOST_SQUARE)
+
+
+class Batch:
+    """The node solver on the atoms that are still alive, beside `mipfs.inner.boolean_node.Relaxation`.
+
+    Parameters
+    ----------
+    problem : Problem with `carries`
+    alive : (k,) positions of the atoms that no screening has excluded
+    stop : (1,) int8, set from outside to give up in the middle of a node
+    rule : a branching rule, a compiled function of `mipfs.branching`
+    nodes : NodeSettings, optional, of what compiled nodes have in common
+    settings : BatchSettings, optional
+
+    Notes
+    -----
+    Holds the columns of the alive atoms in float64, as they are stored, and y∘(X − z) in float32.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        alive: Integers,
+        stop: States,
+        rule: Any = largest_weight.choose,
+        nodes: NodeSettings = NodeSettings(),
+        settings: BatchSettings = BatchSettings(),
+    ) -> None:
+        self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
+        self.nodes, self.settings = nodes, settings
+        self._steering = steering_of(nodes)
+        self.loss = get_loss(problem.loss)
+        self.size = float(problem.c_i.max())
+        self.bits, self.coarse = finest(problem.data.n_samples), math.inf
+        columns = problem.atoms.columns(alive)
+        order = np.argsort(columns.atom, kind="stable")
+        self._ids, self._scale = columns.ids[order], columns.scale[order]
+        self._first = np.append(0, np.cumsum(np.bincount(columns.atom, minlength=alive.size)))
+        self._off = TakenOff(problem.data, problem.bias)
+        penalty = given(np.array(problem.penalty[alive], dtype=float))
+        most = -1 if problem.M is None else problem.M
+        self._given = batch.Given(
+            batch.Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(settings)
+        )
+
+    def _shape(self) -> batch.Shape:
+        """What all nodes share, beside matrices."""
+        problem, settings, size = self.problem, self.settings, self.size
+        root = math.sqrt(size)
+        low, high = (end / root for end in self._ends(problem.regulariser.ends))
+        costs = np.asarray(problem.penalty[self.alive] / size)
+        top = np.minimum(self.loss.top(problem.c_i) / size, FAR)
+        most = max(1, self.alive.size // 4) if problem.M is None else max(1, min(problem.M, self.alive.size))
+        low, high = np.maximum(low, -FAR), np.minimum(high, FAR)
+        has_ends = bool(np.any((low != 0.0) & (low > -FAR)) or np.any((high != 0.0) & (high < FAR)))
+        return batch.Shape(
+            given(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
+            _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
+            np.float32(settings.of_weights * self.alive.size / most), np.float32(settings.of_margins),
+            np.float32(settings.over), problem.bias,
+        )  # fmt: skip
+
+    def _ends(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
+        """Ends of the weights of the columns in play, from those of all features."""
+        p = self.problem.data.n_features
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), p)[self._ids] for end in ends)
+        return low, high
+
+    def _matrices(self) -> tuple[batch.Factor, batch.Scoring]:
+        """The columns, eigenvectors of the smaller of A'A and AA', and what scores are made of."""
+        problem, root = self.problem, math.sqrt(self.size)
+        block = problem.data.block(self._ids)
+        X = np.ascontiguousarray(block.values.toarray() if block.is_sparse else block.values, dtype=float)
+        A = (X - self._off[self._ids]) * (self._scale * root) * problem.data.y[:, None]
+        if A.shape[0] < A.shape[1]:
+            values, U = np.linalg.eigh(A @ A.T)
+            values = np.maximum(values, 0.0)
+            V, back, across = U, U.T @ A, values[:, None] * U.T
+        else:
+            values, V = np.linalg.eigh(A.T @ A)
+            values, back, across = np.maximum(values, 0.0), V.T, np.empty((0, 0))
+        factor = batch.Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
+        return factor, self._scoring(X, np.asarray(block.center, dtype=float))
+
+    def _scoring(self, X: Array, center: Array) -> batch.Scoring:
+        """What scores are made of: radii as of `Features.omega_error` and `Groups.score_error`."""
+        regulariser = self.problem.regulariser
+        squares, centers = np.square(X).sum(axis=0), np.square(center)
+        ends = self._ends(regulariser.ends if regulariser.is_ridge else regulariser.forgiven)  # type: ignore[attr-defined]
+        if regulariser.is_ridge:  # of atoms
+            squares, centers = (_sums(one, self._first) for one in (squares, centers))
+        scale = self._scale[self._first[:-1]] if self._ids.size else np.zeros(self.alive.size)
+        low, high = (given(np.ascontiguousarray(end)) for end in ends)
+        norms, centers = given(np.sqrt(squares)), given(np.sqrt(centers))
+        scale = given(np.ascontiguousarray(scale))
+        return batch.Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge)
+
+    def stopped_by(self, stop: States) -> Batch:
+        """A copy that shares the columns and gives up when `stop` says so."""
+        other = copy.copy(self)
+        other.stop = stop
+        return other
+
+    def coarsen(self, loss: float) -> None:
+        """Let explorations round dual vectors to whole bytes, see `mipfs.inner.boolean_node.Relaxation.coarsen`."""
+        scoring, count = self._given.scoring, self.alive.size
+        norms = scoring.norms * scoring.scale if scoring.is_ridge else scoring.norms
+        scores = count if self.problem.M is None else self.problem.M
+        n = self.problem.data.n_samples
+        self.bits, self.coarse = coarser(self.bits, self.size, norms, scores, n, loss, self.nodes)
+
+    @property
+    def budget(self) -> int:
+        """Nodes that are solved below one at most."""
+        return self.settings.below
+
+    def unit_size(self, count: int, _least_units: int) -> int:
+        """Nodes of a unit where `count` are handed out."""
+        settings = self.settings
+        return max(settings.least, min(settings.lanes, count // settings.units))
+
+    def intercept(self, solved: Solved) -> float:
+        """The intercept of a solved relaxation, on the columns as they are centred here."""
+        data = self.problem.data
+        return solved.b + float((self._off[solved.ids] - data.center[solved.ids]) @ solved.w)
+
+    def explore_all(
+        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+    ) -> Found:
+        """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
+
+        Parameters
+        ----------
+        nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
+        """
+        handed = self._handed(limits.size)
+        samples, grid, _, _, given_, pieces, own = handed
+        first = np.empty((limits.size, self.problem.data.n_samples))
+        units.laid_out(nodes, duals, grid.c, pieces, first)
+        own.room.kept[:, 0] = first / self.size
+        assert self.loss.kernels is not None
+        samples = samples._replace(loss=self.loss.kernels.made)
+        try:
+            batch.explore(self._branch.made(), samples, grid, sides, limits, given_, pieces, own)
+        except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
+            units.laid_out(nodes, duals, grid.c, pieces, first)
+            for t in range(limits.size):
+                subtree.plant(Piece(*(array[t] for array in pieces)))
+            pieces.nodes["why"][:, 0] = subtree.STUCK
+        return units.gathered(pieces)
+
+    @cached_property
+    def _branch(self) -> Step:
+        """The branching rule, not compiled yet."""
+        nothing = np.empty(0)
+        return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
+
+    def _handed(self, count: int) -> Handed:
+        """What `explore` takes, for `count` explorations: limits and the first dual vectors are unset."""
+        problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
+        n, q, k = problem.data.n_samples, self._ids.size, self.alive.size
+        c = problem.c_i
+        samples = Samples(given(problem.data.y), given(c / self.size), self.loss.kernels.unmade, problem.bias)
+        top = given(self.loss.top(c))
+        grid = Grid(given(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        sizes = q, self._given.factor.values.size, q, n, n, n
+        e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
+        kept = np.empty((count, m + 1, n), np.float32)
+        room = batch.Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
+        whole, numbers = np.empty((B, n), np.int64), np.empty(B, np.int64)
+        earned = batch.Earned(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
+        work = Work.of(n, k, 0, m, 0, self.stop, self._steering)
+        own = batch.Own(batch.Lanes.of_size(B, n, q, k), room, earned, work)
+        pieces = Piece.of(count, m, k, 0, 3 * m - 2, m * (8 * n + n // 4 + 4))
+        return samples, grid, NO_ROWS, np.empty(count, LIMITS), self._given, pieces, own
+
+    def kernels(self) -> tuple[list[Step], list[Step]]:
+        """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
+        handed = self._handed(0)
+        _, grid, _, _, _, pieces, own = handed
+        of_units = units.steps(pieces, grid.c, own.earned.v)
+        explore = Step.of(batch.explore, self._branch, *handed)
+        return [explore], [self._branch, *self.loss.kernels.steps, *of_units]
+
+
+def _narrow(array: Array) -> npt.NDArray[np.float32]:
+    """An array in float32, which a kernel only reads."""
+    return given(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def _sums(values: Array, first: Integers) -> Array:
+    """Sums of values (q,) over the columns of every atom."""
+    return np.add.reduceat(values, first[:-1]) if values.size else np.zeros(first.size - 1)

@@ -1,0 +1,995 @@
+"""Many nodes relaxed at once by ADMM: what is done to every entry, and what becomes of nodes that are solved.
+
+    min over x = (w, b), m = A x of R(w) + Σ c_i ℓ(m_i),   A = y∘[X 1],   penalties ρ_x on x and ρ_m on m
+
+An iteration (Boyd et al. 2011, 5.1.2; in graph form Parikh and Boyd 2014), over-relaxed by r:
+
+    w = prox_R(2x − c),  h = prox_ℓ(2m − d),   c ← c + r (w − x),  d ← d + r (h − m)
+    x ← (κI + A'A)⁻¹ (κc + A'd),  m ← A x,   κ = ρ_x/ρ_m
+
+where c = x + u_x and d = m + u_m hold the scaled multipliers. α = ρ_m (h − (2m − d)) is a dual vector in its box. With
+A'A = VΛV' the inverse is V (κ + Λ)⁻¹ V', so that every node has penalties of its own. The columns are centred, so
+that A'y = 0: the intercept, which has no penalty, is y'd/n. The iterations are in float32: no bound rests on them. B
+nodes of n samples, q columns and G atoms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from mipfs.compiled import compiled
+from mipfs.compiled.lent import lent
+from mipfs.kernels import bound
+from mipfs.kernels.boolean_newton import STALLED
+from mipfs.kernels.earned import value_below
+from mipfs.kernels.loss import at_margins, dual, proximal
+from mipfs.kernels.node import in_play_of, node_bound, round_dual
+from mipfs.kernels.order import largest
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
+from mipfs.kernels.subtree import (
+    LEAF,
+    OPEN,
+    STUCK,
+    fix,
+    hand_down,
+    is_decided,
+    keep_dual,
+    offer,
+    piece_of,
+    plant,
+    prune,
+    split,
+)
+from mipfs.kernels.vectors import copy_to
+from mipfs.regularisers import base, box
+
+sum_error = register_jitable(bound.sum_error)  # what compiled code calls, Python calls as it stands
+radius_of = register_jitable(bound.radius_of)
+for _function in (base.widened, base.raised, box.conjugate_at):
+    register_jitable(_function)
+conjugate_above = register_jitable(box.conjugate_above)
+
+OUT = 5
+"""Why a node is not chosen: it is being relaxed."""
+f4 = np.float32
+BEYOND = 2e-6
+"""By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take that."""
+SEARCHES = 30
+"""Steps at most of the search for the multiplier of the cardinality row."""
+TINY, HUGE = f4(1e-15), f4(1e18)
+"""Norms and multipliers that count as 0, and what divides by them: float32 has no square of less."""
+EXACT = f4(1e-4)
+"""By how much Σσ may miss the room that there is."""
+
+
+class Shape(NamedTuple):
+    """What all nodes share.
+
+    first : (G + 1,) the columns of atom g are first[g] … first[g + 1] − 1
+    low, high : (q,) ends of the weights
+    costs : (G,) penalties;  has_costs, has_ends : whether there are any, and finite ends that are not 0
+    c, top : (n,) loss weights and upper ends of the dual box, in units of the largest weight;  y : (n,)
+    rx, rm : ρ_x and ρ_m that a node begins with;  relax : r;  bias : whether there is an intercept
+    """
+
+    first: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    costs: npt.NDArray[Any]
+    has_costs: bool
+    has_ends: bool
+    c: npt.NDArray[Any]
+    top: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    rx: Any
+    rm: Any
+    relax: Any
+    bias: bool
+
+
+class Factor(NamedTuple):
+    """The matrices that never change, float32.
+
+    A : (n, q)
+    V, back : A'A = VΛV': V (q, q) and V'; of fewer samples than columns AA' = UΛU': U (n, n) and U'A (n, q)
+    across : (n, n) ΛU' then, else (0, 0);  values : (q,) or (n,) Λ
+    """
+
+    A: npt.NDArray[Any]
+    V: npt.NDArray[Any]
+    back: npt.NDArray[Any]
+    across: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+
+
+class Scoring(NamedTuple):
+    """What scores are made of, in float64.
+
+    X : (n, q) the columns as they are stored;  center, low, high : (q,)
+    norms, centers : (q,) of columns, or (G,) of atoms, that bound rounding errors;  scale : (G,) λ
+    is_ridge : whether the term is ½w², else with ends
+    """
+
+    X: npt.NDArray[Any]
+    center: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    norms: npt.NDArray[Any]
+    centers: npt.NDArray[Any]
+    scale: npt.NDArray[Any]
+    is_ridge: bool
+
+
+class Room(NamedTuple):
+    """Scratch of an exploration of B lanes.
+
+    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,)
+    kept : (count, m + 1, n), the dual vectors that nodes of every piece begin with
+    """
+
+    e: npt.NDArray[Any]
+    s: npt.NDArray[Any]
+    omega: npt.NDArray[Any]
+    t: npt.NDArray[Any]
+    a: npt.NDArray[Any]
+    margins: npt.NDArray[Any]
+    done: npt.NDArray[Any]
+    kept: npt.NDArray[Any]
+
+
+class Earned(NamedTuple):
+    """The dual vectors of nodes that are done.
+
+    wholes : (B, n) int64;  exponents : (B,) int64;  g : (B,) rounded down;  v : (B, n) α∘y;  omega : (B, q)
+    s : (B, G) rounded up
+    """
+
+    wholes: npt.NDArray[Any]
+    exponents: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    v: npt.NDArray[Any]
+    omega: npt.NDArray[Any]
+    s: npt.NDArray[Any]
+
+
+class Alive(NamedTuple):
+    """The atoms in play: first (G + 1,) as in `Shape`, penalty (G,) float64, the most that may be in, −1 for all."""
+
+    first: npt.NDArray[Any]
+    penalty: npt.NDArray[Any]
+    M: int
+
+
+class Lanes(NamedTuple):
+    """B nodes that are being relaxed.
+
+    x, c, w : (B, q);  m, d, alpha, best : (B, n), α in units of ρ_m, and the best dual vector so far, in its box
+    sigma : (B, G);  states : (B, G) int8;  scale : (B,) where the search for the multiplier begins, 0 for nowhere
+    intercept, rx, rm : (B,), ρ_x and ρ_m
+    room : (B,) how many free atoms may be in, −1 for all;  of, node : (B,) its piece, and its number there
+    used : (B,) iterations;  lower, upper : (B,) best values so far, in units of the largest loss weight
+    """
+
+    x: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    d: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    best: npt.NDArray[Any]
+    sigma: npt.NDArray[Any]
+    states: npt.NDArray[Any]
+    scale: npt.NDArray[Any]
+    intercept: npt.NDArray[Any]
+    rx: npt.NDArray[Any]
+    rm: npt.NDArray[Any]
+    room: npt.NDArray[Any]
+    of: npt.NDArray[Any]
+    node: npt.NDArray[Any]
+    used: npt.NDArray[Any]
+    lower: npt.NDArray[Any]
+    upper: npt.NDArray[Any]
+
+    @classmethod
+    def of_size(cls, B: int, n: int, q: int, G: int) -> Lanes:
+        """Room for B nodes."""
+        x, c, w = (np.empty((B, q), f4) for _ in range(3))
+        m, d, alpha, best = (np.empty((B, n), f4) for _ in range(4))
+        scale, intercept, rx, rm = (np.empty(B, f4) for _ in range(4))
+        room, of, node, used = (np.empty(B, np.int64) for _ in range(4))
+        sigma, states, lower, upper = np.empty((B, G), f4), np.empty((B, G), np.int8), np.empty(B), np.empty(B)
+        return cls(
+            x, c, w, m, d, alpha, best, sigma, states, scale, intercept, rx, rm, room, of, node, used, lower, upper
+        )  # fmt: skip
+
+
+class Given(NamedTuple):
+    """What explorations are given of a problem: rules are the numbers of `mipfs.settings.BatchSettings`."""
+
+    alive: Alive
+    shape: Shape
+    factor: Factor
+    scoring: Scoring
+    rules: Any
+
+
+class Own(NamedTuple):
+    """What an exploration has of its own; `work` is a `mipfs.kernels.structures.Work`."""
+
+    lanes: Lanes
+    room: Room
+    earned: Earned
+    work: Any
+
+
+@compiled(nogil=True)
+def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
+    """Explore from several open nodes at once; each is in place 0 of a piece of its own.
+
+    choose open nodes for the lanes that are free; iterate; look at both values; earn and settle those that are done
+
+    Parameters
+    ----------
+    samples, grid, sides, limits, pieces : as in `mipfs.kernels.structures`
+    branch : a rule of `mipfs.branching`;  given : Given;  own : Own
+    """
+    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
+    lanes, room, earned, work, rules = own.lanes, own.room, own.earned, own.work, given.rules
+    for i in range(limits.size):
+        plant(piece_of(pieces, i))
+    count, solved = 0, 0
+    while work.stop[0] == 0:
+        begun = count
+        if solved < rules.budget:
+            count += next_nodes(sides, limits, pieces, lanes.of[count:], lanes.node[count:])
+        if count == 0:
+            break
+        if count > begun:
+            _fill(given, grid, pieces, own, begun, count)
+        advance(given.shape, given.factor, lanes, room, samples.loss, count, rules.steps)
+        _look(given, samples, own, count)
+        found = _are_done(limits, pieces, grid.size, rules, own, count)
+        if found > 0:
+            _to_duals(samples, grid, limits, own, found)
+            scores_above(given.scoring, given.shape.first, earned, found)
+            for f in range(found):
+                _settle(branch, given, grid, sides, limits, pieces, own, f)
+            count = close_up(lanes, room.done, found, count)
+            solved += found
+        adapt(lanes, rules.adapt, count)
+    _give_back(pieces)
+
+
+@compiled(nogil=True)
+def _give_back(pieces):  # type: ignore[no-untyped-def]
+    """Nodes that are still being relaxed are open again."""
+    for i in range(pieces.totals.shape[0]):
+        for t in range(pieces.totals[i, 0].nodes):
+            if pieces.nodes[i, t].why == OUT:
+                pieces.nodes[i, t].why = OPEN
+
+
+@compiled(nogil=True)
+def advance(shape, factor, lanes, room, loss, count, steps):  # type: ignore[no-untyped-def]
+    """Some iterations of the first `count` nodes."""
+    shape, factor, lanes, room = lent((shape, factor, lanes, room))
+    A, V, back, across = factor.A, factor.V, factor.back, factor.across
+    x, m, d = lanes.x[:count], lanes.m[:count], lanes.d[:count]
+    e, s, t = room.e[:count], room.s[:count], room.t[:count]
+    for _ in range(steps):
+        weights_step(shape, lanes, count)
+        _margins_step(shape, lanes, loss, count)
+        np.dot(d, A, e)
+        _blend(lanes, e, across.size == 0)
+        if across.size == 0:
+            np.dot(e, V, s)
+            _divide(factor.values, lanes, s)
+            np.dot(s, back, x)
+            np.dot(x, A.T, m)
+        else:
+            np.dot(e, A.T, t)
+            np.dot(t, V, s)
+            _divide(factor.values, lanes, s)
+            np.dot(s, back, x)
+            np.dot(s, across, m)
+            _less(e, x)
+            _less(t, m)
+        if shape.bias:
+            _add_intercept(lanes.intercept, shape.y, m)
+    lanes.used[:count] += steps
+
+
+@compiled(nogil=True, fastmath=True)
+def _blend(lanes, e, wide):  # type: ignore[no-untyped-def]
+    """e ← κc + e, or divided by κ."""
+    for b in range(e.shape[0]):
+        kappa = lanes.rx[b] / lanes.rm[b]
+        first = kappa if wide else f4(1)
+        second = f4(1) if wide else f4(1) / kappa
+        for j in range(e.shape[1]):
+            e[b, j] = first * lanes.c[b, j] + second * e[b, j]
+
+
+@compiled(nogil=True, fastmath=True)
+def _divide(values, lanes, s):  # type: ignore[no-untyped-def]
+    """s ← s/(κ + Λ)."""
+    for b in range(s.shape[0]):
+        kappa = lanes.rx[b] / lanes.rm[b]
+        for j in range(s.shape[1]):
+            s[b, j] /= kappa + values[j]
+
+
+@compiled(nogil=True, fastmath=True)
+def _less(e, x):  # type: ignore[no-untyped-def]
+    """x ← e − x."""
+    for b in range(e.shape[0]):
+        for j in range(e.shape[1]):
+            x[b, j] = e[b, j] - x[b, j]
+
+
+@compiled(nogil=True, fastmath=True)
+def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
+    """m ← m + b y."""
+    for b in range(m.shape[0]):
+        for i in range(m.shape[1]):
+            m[b, i] += intercept[b] * y[i]
+
+
+@compiled(nogil=True)
+def _look(given, samples, own, count):  # type: ignore[no-untyped-def]
+    """Both values at the iterates of the first `count` nodes."""
+    lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
+    a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
+    _in_box(shape, lanes, count, a)
+    np.dot(a, A, omega)
+    np.dot(lanes.w[:count], A.T, margins)
+    if shape.bias:
+        _add_intercept(lanes.intercept, shape.y, margins)
+    _judge(shape, lanes, samples, count, a, omega, margins)
+
+
+@compiled(nogil=True)
+def _fill(given, grid, pieces, own, begin, count):  # type: ignore[no-untyped-def]
+    """Begin with the nodes in the lanes from `begin` to `count`."""
+    lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
+    a, omega, m = room.a[begin:count], room.omega[begin:count], lanes.m[begin:count]
+    _enter_lanes(shape, given.alive.M, pieces, lanes, room, begin, count)
+    np.dot(a, A, omega)
+    _warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
+    np.dot(lanes.x[begin:count], A.T, m)
+    if shape.bias:
+        _add_intercept(lanes.intercept[begin:count], shape.y, m)
+    _warm_margins(lanes, begin, count, room.a)
+
+
+@compiled(nogil=True, fastmath=True)
+def scale_for(norm, room, r, start):  # type: ignore[no-untyped-def]
+    """The s at which Σ clip(‖v_g‖ s − r, 0, 1) over norms (k,) is `room` < k: Newton's steps between ends.
+
+    The sum is piecewise linear in s and rises. Where at most `room` norms are not 0, these have σ = 1.
+    """
+    most, there = f4(0), 0
+    for q in range(norm.size):
+        most = max(most, norm[q])
+        there += norm[q] > TINY
+    if there <= room:
+        return HUGE
+    low, high = r / most, HUGE
+    s = start if low < start < high else (f4(0.5) + r) / most
+    for _ in range(SEARCHES):
+        total, bend = f4(0), f4(0)
+        for q in range(norm.size):
+            z = norm[q] * s - r
+            total += min(max(z, f4(0)), f4(1))
+            bend += norm[q] if z > 0 and z < 1 else f4(0)
+        over = total - f4(room)
+        if abs(over) <= EXACT:
+            break
+        if over > 0:
+            high = s
+        else:
+            low = s
+        s = s - over / bend if bend > TINY else f4(-1)
+        if not (s > low and s < high):
+            s = min(f4(4) * low, f4(0.5) * (low + high))
+    return s
+
+
+@compiled(nogil=True, fastmath=True)
+def sigma_at(value, size, end, cost, rx):  # type: ignore[no-untyped-def]
+    """σ of an atom at the multiplier `value` of the cardinality row: that with h(σ) = value + cost, in [0, 1].
+
+    h(σ) = ρ_x (v − σt) t − ½t², t = min(ρ_x v/(1 + ρ_xσ), end) for size v ≥ 0: it falls in σ, and is ½t² below the end.
+    """
+    L = value + cost
+    if L <= TINY * TINY:
+        return f4(1)
+    tau = np.sqrt(f4(2) * L)
+    if tau <= end:
+        z = size / tau - f4(1) / rx
+    elif end > TINY:
+        z = (size - (L + f4(0.5) * end * end) / (rx * end)) / end
+    else:
+        z = f4(0)
+    return min(max(z, f4(0)), f4(1))
+
+
+@compiled(nogil=True, fastmath=True)
+def multiplier_for(norm, end, cost, room, rx):  # type: ignore[no-untyped-def]
+    """The multiplier at which the σ of atoms add up to `room`, by bisection; 0 where they need none."""
+    high = f4(0)
+    total = f4(0)
+    for q in range(norm.size):
+        total += sigma_at(f4(0), norm[q], end[q], cost[q], rx)
+        high = max(high, f4(0.5) * (rx * norm[q]) ** 2 - cost[q])
+    if total <= f4(room):
+        return f4(0)
+    low = f4(0)
+    for _ in range(SEARCHES):
+        middle = f4(0.5) * (low + high)
+        total = f4(0)
+        for q in range(norm.size):
+            total += sigma_at(middle, norm[q], end[q], cost[q], rx)
+        if abs(total - f4(room)) <= EXACT:
+            return middle
+        if total > f4(room):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@compiled(nogil=True)
+def weights_step(shape, lanes, count):  # type: ignore[no-untyped-def]
+    """w = prox_R(2x − c) of the first `count` nodes, and c ← c + r (w − x)."""
+    shape, lanes = lent((shape, lanes))
+    G = shape.first.size - 1
+    norm, free, end, cost = np.empty(G, f4), np.empty(G, f4), np.empty(G, f4), np.empty(G, f4)
+    for b in range(count):
+        x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
+        k = _norms(shape, lanes.states[b], x, c, w, (norm, free, end, cost))
+        _sigma(shape, lanes, b, norm, free[:k], end[:k], cost[:k])
+        _spread(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
+
+
+@compiled(nogil=True, fastmath=True)
+def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
+    """w = 2x − c within the signs; norms of all atoms; norms, ends and costs of the free ones; how many these are."""
+    first, low, high = shape.first, shape.low, shape.high
+    norm, free, end, cost = scratch
+    for j in range(x.size):
+        v = f4(2) * x[j] - c[j]
+        w[j] = f4(0) if (v > 0 and high[j] <= 0) or (v < 0 and low[j] >= 0) else v
+    k = 0
+    for g in range(norm.size):
+        total = f4(0)
+        for j in range(first[g], first[g + 1]):
+            total += w[j] * w[j]
+        norm[g] = np.sqrt(total)
+        if states[g] == FREE:
+            at = first[g]
+            free[k] = norm[g]
+            end[k] = (high[at] if w[at] > 0 else -low[at]) if shape.has_ends else HUGE * HUGE
+            cost[k] = shape.costs[g]
+            k += 1
+    return k
+
+
+@compiled(nogil=True, fastmath=True)
+def _sigma(shape, lanes, b, norm, free, end, cost):  # type: ignore[no-untyped-def]
+    """σ of all atoms of a node; free, end, cost : (k,) of the free ones."""
+    states, room, rx, sigma = lanes.states[b], lanes.room[b], lanes.rx[b], lanes.sigma[b]
+    k, r = free.size, f4(1) / rx
+    most = k if room < 0 else min(room, k)
+    has_price = shape.has_ends or shape.has_costs
+    s, value = HUGE, f4(0)
+    if has_price and most > 0:
+        value = multiplier_for(free, end, cost, most, rx)
+    elif 0 < most < k:
+        s = scale_for(free, most, r, lanes.scale[b])
+        lanes.scale[b] = s
+    k = 0
+    for g in range(norm.size):
+        if states[g] != FREE:
+            sigma[g] = f4(1) if states[g] == INSIDE else f4(0)
+            continue
+        if most <= 0:
+            sigma[g] = f4(0)
+        elif has_price:
+            sigma[g] = sigma_at(value, free[k], end[k], cost[k], rx)
+        else:
+            sigma[g] = f4(1) if most == free.size else min(max(free[k] * s - r, f4(0)), f4(1))
+        k += 1
+
+
+@compiled(nogil=True, fastmath=True)
+def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
+    """w of 2x − c and σ, and c ← c + r (w − x)."""
+    first, low, high = shape.first, shape.low, shape.high
+    for g in range(sigma.size):
+        part = rx / (f4(1) + rx * sigma[g])
+        for j in range(first[g], first[g + 1]):
+            t = part * w[j]
+            if shape.has_ends:
+                t = min(max(t, low[j]), high[j])
+            w[j] = sigma[g] * t
+    for j in range(x.size):
+        c[j] += shape.relax * (w[j] - x[j])
+
+
+@compiled(nogil=True)
+def _margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
+    """h = prox_ℓ(2m − d) of the first `count` nodes, α = h − (2m − d), d ← d + r (h − m), and the intercept."""
+    shape, lanes = lent((shape, lanes))
+    for b in range(count):
+        part = f4(1) / lanes.rm[b]
+        proximal(loss.proximal, lanes.m[b], lanes.d[b], shape.c, part, shape.relax, lanes.alpha[b])
+        if shape.bias:
+            lanes.intercept[b] = _mean_product(lanes.d[b], shape.y)
+
+
+@compiled(nogil=True, fastmath=True)
+def _mean_product(d, y):  # type: ignore[no-untyped-def]
+    """y'd/n."""
+    total = f4(0)
+    for i in range(y.size):
+        total += d[i] * y[i]
+    return total / f4(y.size)
+
+
+@compiled(nogil=True, fastmath=True)
+def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
+    """α of the first `count` nodes, a (B, n): in units of the largest weight, in its box, both classes in balance."""
+    y, top, n = shape.y, shape.top, shape.y.size
+    for b in range(count):
+        up, down = f4(0), f4(0)
+        for i in range(n):
+            value = max(lanes.rm[b] * lanes.alpha[b, i], f4(0))
+            value = min(value, top[i])
+            a[b, i] = value
+            if y[i] > 0:
+                up += value
+            else:
+                down += value
+        if shape.bias:
+            least = min(up, down)
+            for_up = least / up if up > TINY else f4(0)
+            for_down = least / down if down > TINY else f4(0)
+            for i in range(n):
+                a[b, i] *= for_up if y[i] > 0 else for_down
+
+
+@compiled(nogil=True)
+def _judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
+    """Both values at the iterates of the first `count` nodes; the best dual vectors and values are kept.
+
+    g(α) − Σ over the forced of γ − the largest γ that there is room for,  and  R(w) + Σ costs σ + L(A w)
+
+    a (B, n) α, omega (B, q) A'α, margins (B, n) of w and the intercept
+    """
+    shape, lanes, samples = lent((shape, lanes, samples))
+    c, loss = samples.c, samples.loss
+    n, G = c.size, shape.first.size - 1
+    wide, other, spare, sums = np.empty(n), np.empty(n), np.zeros(n), np.empty(2)
+    gain = np.empty(G)
+    for b in range(count):
+        for i in range(n):
+            wide[i] = a[b, i]
+        dual(loss.dual, wide, c, sums)
+        lower = sums[0] - _best_gains(shape, omega[b], lanes.states[b], lanes.room[b], gain)
+        if lower > lanes.lower[b]:
+            lanes.lower[b] = lower
+            lanes.best[b] = a[b]
+        for i in range(n):
+            wide[i] = margins[b, i]
+        at_margins(loss.at_margins, wide, spare, c, 1e30, other, sums)
+        upper = sums[0] + _term_of(shape, lanes.w[b], lanes.sigma[b])
+        if upper < lanes.upper[b]:
+            lanes.upper[b] = upper
+
+
+@compiled(nogil=True)
+def _best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-def]
+    """What the forced atoms and the best of the free ones take off g."""
+    first = shape.first
+    total, k = 0.0, 0
+    for g in range(first.size - 1):
+        value = 0.0
+        for j in range(first[g], first[g + 1]):
+            t = min(max(omega[j], shape.low[j]), shape.high[j])
+            value += t * (omega[j] - f4(0.5) * t)
+        if shape.has_costs:
+            value -= shape.costs[g]
+        if states[g] == INSIDE:
+            total += value
+        elif states[g] == FREE and value > 0.0:
+            gain[k] = value
+            k += 1
+    if 0 <= room < k:
+        if room == 0:
+            return total
+        least = largest(gain[:k], room)
+        count = 0
+        for q in range(k):
+            if gain[q] > least:
+                total += gain[q]
+                count += 1
+        return total + (room - count) * least
+    for q in range(k):
+        total += gain[q]
+    return total
+
+
+@compiled(nogil=True)
+def _term_of(shape, w, sigma):  # type: ignore[no-untyped-def]
+    """Σ ½‖w_g‖²/σ_g + costs."""
+    first = shape.first
+    total = 0.0
+    for g in range(first.size - 1):
+        if sigma[g] > TINY:
+            square = 0.0
+            for j in range(first[g], first[g + 1]):
+                square += w[j] * w[j]
+            total += 0.5 * square / sigma[g]
+            if shape.has_costs:
+                total += shape.costs[g] * sigma[g]
+    return total
+
+
+@compiled(nogil=True)
+def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
+    """The open nodes of least bound below their levels, as many as fit; they are OUT then. Returns how many.
+
+    of, node : (wanted,) out: their pieces, and their numbers there. Those beyond the cutoff are closed.
+    """
+    pieces = lent(pieces)
+    bounds = np.empty(of.size)
+    found = 0
+    for i in range(limits.size if of.size > 0 else 0):
+        piece = piece_of(pieces, i)
+        total = piece.totals[0]
+        room, out = _room_of(sides, piece)
+        mine = 0
+        for t in range(total.nodes):
+            one = piece.nodes[t]
+            if one.place < 0 or one.why != OPEN:
+                continue
+            if one.bound >= limits[i].cutoff:
+                prune(piece, one)
+                continue
+            if room <= 0 or (one.bound > limits[i].level and total.solved + out > 0):
+                continue
+            # Of one piece no more than there is room for: the last of its own goes; of all the last one.
+            at = _last_of(of, found, i) if mine == room else min(found, of.size - 1)
+            if at < found and bounds[at] <= one.bound:
+                continue
+            mine += mine < room and not (at < found and of[at] == i)
+            found += at == found
+            _insert(bounds, of, node, at, (one.bound, i, t))
+    for f in range(found):
+        pieces.nodes[of[f], node[f]].why = OUT
+    return found
+
+
+@compiled(nogil=True)
+def _room_of(sides, piece):  # type: ignore[no-untyped-def]
+    """How many nodes of a piece may be begun: by its budget, and places of the proof; and how many are OUT."""
+    total = piece.totals[0]
+    out = 0
+    for t in range(total.nodes):
+        out += piece.nodes[t].place >= 0 and piece.nodes[t].why == OUT
+    each = 3 + (0 if sides.indptr.size == 1 else 6 * piece.states.shape[1])
+    return min(piece.nodes.size - 1 - total.solved, (piece.places.size - total.places) // each) - out, out
+
+
+@compiled(nogil=True)
+def _insert(bounds, of, node, at, one):  # type: ignore[no-untyped-def]
+    """Put a node (bound, piece, number) in place of the one at `at`, and up to where its bound belongs."""
+    while at > 0 and bounds[at - 1] > one[0]:
+        bounds[at], of[at], node[at] = bounds[at - 1], of[at - 1], node[at - 1]
+        at -= 1
+    bounds[at], of[at], node[at] = one
+
+
+@compiled(nogil=True)
+def _last_of(of, found, i):  # type: ignore[no-untyped-def]
+    """The last place of piece i."""
+    for at in range(found - 1, -1, -1):
+        if of[at] == i:
+            return at
+    return 0
+
+
+@compiled(nogil=True)
+def _enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[no-untyped-def]
+    """Put nodes into the lanes from `begin` to `count`, and the dual vectors that they begin with in `room.a`."""
+    pieces, lanes, room = lent((pieces, lanes, room))
+    for b in range(begin, count):
+        i, t = lanes.of[b], lanes.node[b]
+        node = pieces.nodes[i, t]
+        copy_to(pieces.states[i, t], lanes.states[b])
+        inside = 0
+        for g in range(lanes.states.shape[1]):
+            inside += lanes.states[b, g] == INSIDE
+        lanes.room[b] = -1 if M < 0 else max(0, M - inside)
+        lanes.used[b], lanes.scale[b] = 0, f4(0)
+        lanes.rx[b], lanes.rm[b] = shape.rx, shape.rm
+        lanes.lower[b], lanes.upper[b] = -np.inf, np.inf
+        room.a[b] = room.kept[i, node.start]
+        lanes.best[b] = room.a[b]
+
+
+@compiled(nogil=True, fastmath=True)
+def _warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-untyped-def]
+    """x of the nodes in the lanes from `begin` to `count`, and c = x − A'α/ρ_x, with omega (B, d) = A'α.
+
+    The weights of an atom have the size that the node holds, and the direction of h'(ω).
+    """
+    first = shape.first
+    for b in range(begin, count):
+        i, t = lanes.of[b], lanes.node[b]
+        for g in range(first.size - 1):
+            size = f4(pieces.weights[i, t, g] / root)
+            square = f4(0)
+            for j in range(first[g], first[g + 1]):
+                value = min(max(omega[b, j], shape.low[j]), shape.high[j])
+                lanes.x[b, j] = value
+                square += value * value
+            part = abs(size) / np.sqrt(square) if square > TINY * TINY and lanes.states[b, g] != OUTSIDE else f4(0)
+            for j in range(first[g], first[g + 1]):
+                lanes.x[b, j] *= part
+        lanes.intercept[b] = f4(pieces.nodes[i, t].intercept)
+        for j in range(lanes.x.shape[1]):
+            lanes.c[b, j] = lanes.x[b, j] - omega[b, j] / lanes.rx[b]
+
+
+@compiled(nogil=True, fastmath=True)
+def _warm_margins(lanes, begin, count, a):  # type: ignore[no-untyped-def]
+    """d = m + α/ρ_m."""
+    for b in range(begin, count):
+        part = f4(1) / lanes.rm[b]
+        for i in range(a.shape[1]):
+            lanes.d[b, i] = lanes.m[b, i] + part * a[b, i]
+
+
+@compiled(nogil=True, fastmath=True)
+def adapt(lanes, first, count):  # type: ignore[no-untyped-def]
+    """New penalties for nodes after `first` iterations, and twice, four and eight times as many.
+
+    ρ_x ← ‖ρ_x u_x‖/‖x‖,  ρ_m ← ‖ρ_m u_m‖/‖m − 1‖: of the sizes of the multipliers and of what they belong to.
+    """
+    for b in range(count):
+        used = lanes.used[b]
+        if used != first and used != 2 * first and used != 4 * first and used != 8 * first:
+            continue
+        old_x, old_m = lanes.rx[b], lanes.rm[b]
+        new_x = _penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
+        new_m = _penalty_of(lanes.m[b], lanes.d[b], f4(1), old_m)
+        _rescale(lanes.x[b], lanes.c[b], old_x / new_x)
+        _rescale(lanes.m[b], lanes.d[b], old_m / new_m)
+        lanes.rx[b], lanes.rm[b], lanes.scale[b] = new_x, new_m, f4(0)
+
+
+@compiled(nogil=True, fastmath=True)
+def _penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
+    """old·‖c − x‖/‖x − away‖, a tenth of the old penalty at least and ten times it at most."""
+    up, down = f4(0), f4(0)
+    for j in range(x.size):
+        up += (c[j] - x[j]) ** 2
+        down += (x[j] - away) ** 2
+    if not (TINY * TINY < up < HUGE * HUGE and TINY * TINY < down < HUGE * HUGE):
+        return old
+    return old * min(max(np.sqrt(up / down), f4(0.1)), f4(10))
+
+
+@compiled(nogil=True, fastmath=True)
+def _rescale(x, c, factor):  # type: ignore[no-untyped-def]
+    """c − x ← factor (c − x): the multipliers in units of another penalty."""
+    for j in range(x.size):
+        c[j] = x[j] + factor * (c[j] - x[j])
+
+
+@compiled(nogil=True)
+def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
+    """Put what is in one lane into another."""
+    lanes.x[to], lanes.c[to], lanes.m[to], lanes.d[to] = lanes.x[from_], lanes.c[from_], lanes.m[from_], lanes.d[from_]
+    lanes.best[to], lanes.states[to] = lanes.best[from_], lanes.states[from_]
+    lanes.intercept[to], lanes.rx[to], lanes.rm[to] = lanes.intercept[from_], lanes.rx[from_], lanes.rm[from_]
+    lanes.alpha[to], lanes.w[to] = lanes.alpha[from_], lanes.w[from_]
+    lanes.scale[to], lanes.room[to], lanes.of[to] = lanes.scale[from_], lanes.room[from_], lanes.of[from_]
+    lanes.node[to], lanes.used[to] = lanes.node[from_], lanes.used[from_]
+    lanes.lower[to], lanes.upper[to] = lanes.lower[from_], lanes.upper[from_]
+
+
+@compiled(nogil=True)
+def close_up(lanes, done, found, count):  # type: ignore[no-untyped-def]
+    """Fill the lanes of nodes that are done with those behind; returns how many lanes are in use."""
+    for f in range(found - 1, -1, -1):
+        count -= 1
+        if done[f] != count:
+            _move_lane(lanes, done[f], count)
+    return count
+
+
+@compiled(nogil=True)
+def _are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untyped-def]
+    """Which of the first `count` nodes are solved far enough, or for too long: their lanes, in `done`; how many.
+
+    Those whose bound is above the cutoff; whose fate is clear; and those that were stuck before.
+    """
+    lanes = own.lanes
+    found = 0
+    for b in range(count):
+        limit = limits[lanes.of[b]]
+        node = pieces.nodes[lanes.of[b], lanes.node[b]]
+        edge, lower = limit.cutoff / size, lanes.lower[b]
+        known = node.bound / size if limit.rises != 0.0 else -np.inf
+        is_over = lower >= edge + BEYOND * abs(edge)
+        is_clear = _are_clear(lower, lanes.upper[b], edge, known, limit, rules, own.work.steering)
+        if is_over or is_clear or node.rho < 0.0 or lanes.used[b] >= rules.most:
+            own.room.done[found] = b
+            found += 1
+    return found
+
+
+@compiled(nogil=True, inline="always")
+def _are_clear(lower, upper, edge, known, limit, rules, steering):  # type: ignore[no-untyped-def]
+    """Whether both values of a node tell its fate, as in `mipfs.kernels.boolean_newton`, or meet.
+
+    A node that is far must have risen by a share of what it can still rise to above its parent's bound, `known`.
+    """
+    short = upper - lower
+    if short <= rules.near * limit.tol * abs(upper):
+        return True
+    if edge == np.inf:
+        return short <= rules.rough * abs(upper)
+    away = edge - upper
+    missing = (1.0 - steering.most) * (upper - known)
+    return short <= min(limit.share * away, max(steering.little * away, missing))
+
+
+@compiled(nogil=True)
+def _to_duals(samples, grid, limits, own, found):  # type: ignore[no-untyped-def]
+    """Put the best dual vectors of nodes that are done on the grid: α, v = α∘y, and g rounded down.
+
+    One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn`.
+    """
+    samples, grid, own = lent((samples, grid, own))
+    lanes, work, earned = own.lanes, own.work, own.earned
+    n = grid.c.size
+    alpha = work.alphas[0]
+    for f in range(found):
+        b = own.room.done[f]
+        for i in range(n):
+            value = np.float64(lanes.best[b, i])
+            work.best[i] = value if value > 0.0 else 0.0
+        lost = work.steering.far_below * (limits[lanes.of[b]].cutoff - grid.size * lanes.lower[b])
+        bits = work.steering.coarse if grid.coarse <= lost < np.inf else grid.bits
+        earned.exponents[f] = round_dual(samples, grid, work.best, bits, earned.wholes[f], alpha, earned.v[f])
+        earned.g[f] = value_below(alpha, grid.c, samples.loss)
+
+
+@compiled(nogil=True)
+def scores_above(scoring, first, earned, found):  # type: ignore[no-untyped-def]
+    """s of the atoms, rounded up, for v = α∘y of the first `found` dual vectors: see `mipfs.proof.cuts`.
+
+    The rounding error of ω is that of a sum in any order (`Features.omega_error`).
+    """
+    earned = lent(earned)
+    X, center, norms, centers = scoring.X, scoring.center, scoring.norms, scoring.centers
+    v, omega = earned.v[:found], earned.omega[:found]
+    np.dot(v, X, omega)
+    for f in range(found):
+        total, absolute, square = 0.0, 0.0, 0.0
+        for i in range(v.shape[1]):
+            total += v[f, i]
+            absolute += abs(v[f, i])
+            square += v[f, i] * v[f, i]
+        norm = np.sqrt(square)
+        for g in range(first.size - 1):
+            value = 0.0
+            for j in range(first[g], first[g + 1]):
+                own = omega[f, j] - center[j] * total
+                if scoring.is_ridge:
+                    value += own * own
+                else:
+                    radius = radius_of(v.shape[1], norm, absolute, norms[j], centers[j])
+                    value += 2.0 * conjugate_above(own, radius, scoring.low[j], scoring.high[j])
+            if scoring.is_ridge:
+                value *= scoring.scale[g] * scoring.scale[g]
+                radius = scoring.scale[g] * radius_of(v.shape[1], norm, absolute, norms[g], centers[g])
+                value += sum_error(value, radius, first[g + 1] - first[g])
+            earned.s[f, g] = value
+
+
+@compiled(nogil=True, inline="always")
+def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-untyped-def]
+    """Lay out what a lane says of its node: columns in play, weights, σ, and both values."""
+    now = work.now[0]
+    newton = work.newton[0]
+    first = alive.first
+    now.forced, now.count = in_play_of(piece.states[now.node], alive.M, work.columns)
+    free = now.count - now.forced
+    now.room = free if alive.M < 0 else min(alive.M - now.forced, free)
+    now.is_leaf = free == 0
+    now.completes = False
+    now.missing, now.edge = 0.0, limit.cutoff
+    now.lower, now.upper = lanes.lower[b], lanes.upper[b]
+    newton.rho, newton.intercept = 1.0, lanes.intercept[b]
+    newton.why = STALLED if lanes.used[b] >= rules.most else 0
+    now.undecided, now.sum = 0, 0.0
+    for t in range(now.count):
+        g = work.columns[t]
+        square = 0.0
+        for j in range(first[g], first[g + 1]):
+            square += np.float64(lanes.w[b, j]) ** 2
+        sigma = 1.0 if t < now.forced else np.float64(lanes.sigma[b, g])
+        if not (square < np.inf and 0.0 <= sigma <= 1.0):  # the iterations ran away
+            square, sigma = 0.0, 0.0
+        work.w[t], work.sigma[t] = np.sqrt(square), sigma
+        now.sum += sigma
+        now.undecided += min(sigma, 1.0 - sigma) > rules.integral
+
+
+@compiled(nogil=True, inline="always")
+def _earn(given, grid, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
+    """The bound that a dual vector earns, and what it fixes; it is left in the first free slot of the piece."""
+    work, earned = own.work, own.earned
+    now = work.now[0]
+    columns = work.columns[: now.count]
+    for t in range(now.count):
+        work.s[t] = earned.s[f, columns[t]]
+    penalty = given.alive.penalty
+    now.bound = node_bound(earned.g[f], work.s, penalty, columns, now.forced, now.room, limit.cutoff, work.fixed)
+    now.exponent = earned.exponents[f]
+    slot = piece.totals[0].duals
+    copy_to(earned.wholes[f], work.wholes[slot])
+    unit = 2.0 ** -np.float64(now.exponent) / grid.size
+    for i in range(earned.wholes.shape[1]):
+        own.room.kept[of, slot, i] = earned.wholes[f, i] * unit
+
+
+@compiled(nogil=True, inline="always")
+def _fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
+    """What becomes of a node that is not pruned: STUCK, LEAF, or OPEN, which is split."""
+    if now.is_leaf:
+        return LEAF
+    short = now.upper - now.lower
+    is_near = short <= rules.stuck * abs(now.upper) or short <= limit.share * (limit.cutoff / size - now.upper)
+    return STUCK if is_late and not is_near and np.isfinite(limit.cutoff) else OPEN
+
+
+@compiled(nogil=True, inline="always")
+def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore[no-untyped-def]
+    """What becomes of a node that is done: prune, offer, fix, split; see `mipfs.kernels.subtree.explore_below`."""
+    lanes, work, alive, rules = own.lanes, own.work, given.alive, given.rules
+    b = own.room.done[f]
+    of = lanes.of[b]
+    limit = limits[of]
+    piece = piece_of(pieces, of)
+    now = work.now[0]
+    now.node = lanes.node[b]
+    node = piece.nodes[now.node]
+    node.why = OPEN
+    _read_lane(alive, limit, piece, work, lanes, b, rules)
+    _earn(given, grid, limit, piece, own, f, of)
+    piece.totals[0].steps += lanes.used[b]
+    keep_dual(None, grid, piece, work)
+    if node.bound >= limit.cutoff:
+        prune(piece, node)
+        return
+    offer(grid, piece, work)
+    node.why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most and node.rho > 0.0)
+    if node.why == STUCK:
+        return
+    hand_down(grid, piece, work)
+    if node.why == LEAF:
+        return
+    if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
+        return
+    if not is_decided(alive, piece, work):
+        split(branch, alive, sides, limit, piece, work)

@@ -1,0 +1,246 @@
+"""The SVM on some columns whose weights have ends: a projected Newton method for every loss that the kernels know.
+
+    min ½‖w‖² + L(A u),  u = (w, b),  low ≤ w ≤ high
+
+A weight is held at an end where the gradient leads out of the box; Newton's step is over the others, and ends where it
+meets a new end, or where the function is least along it. A loss whose slope jumps is smoothed by multipliers α and a
+step ρ, as in `mipfs.kernels.augmented_lagrangian`: α ← β and ρ grows from one minimisation to the next.
+
+m (n,) are the margins A u, c (n,) loss weights, β = −L'(m) of the loss, or of the smoothed one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.compiled import compiled
+from mipfs.compiled.lent import held, lent
+from mipfs.kernels.loss import at_margins, curvature
+from mipfs.kernels.loss import slope as slope_of_loss
+from mipfs.kernels.newton import cholesky, cholesky_solve
+
+FLAT, SEARCHES = 0.1, 40
+"""A step ends where the slope is at most this share of the first one; points of a line search at most."""
+EASY, HARD = 12, 30
+"""A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+
+
+class Boxed(NamedTuple):
+    """What is minimised.
+
+    A : (n, d) rows, of which the first k columns are those of weights;  c : (n,)
+    low, high : (k,);  loss : LossSteps
+    """
+
+    A: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    loss: Any
+
+
+class Pace(NamedTuple):
+    """How far a call goes: relative gap to reach, dual value that is enough, steps, and the factor by which ρ grows."""
+
+    tol: float
+    until: float
+    steps: int
+    grow: float
+
+
+class At(NamedTuple):
+    """Where it is.
+
+    u, alpha : in and out;  m, beta, q, curve : (n,);  inner : (n,) samples with curvature
+    g, way : (d,);  free : (d,) coordinates that may move;  sums : (2,)
+    """
+
+    u: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+    curve: npt.NDArray[Any]
+    inner: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    way: npt.NDArray[Any]
+    free: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
+
+
+@compiled(nogil=True)
+def boxed(given, u, alpha, state, pace):  # type: ignore[no-untyped-def]
+    """Minimise; u (d,) and α (n,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
+
+    given : Boxed;  pace : Pace
+    """
+    n, d = given.A.shape
+    own = At(
+        u, alpha, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(d), np.empty(d),
+        np.empty(d, np.bool_), np.empty(2),
+    )  # fmt: skip
+    at, last = lent(own), state[2] + pace.steps
+    is_smoothed = given.loss.is_smoothed
+    _times(given.A, u, at.m)
+    gap, moves = np.inf, 0
+    while state[2] < last:
+        at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
+        primal, dual, error, slack = _slopes(given, at)
+        enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
+        is_least = (moves > 0 and error <= enough) or error <= 1e-3 * pace.tol * primal
+        if not is_least and _step(given, at, state[0]):
+            state[2] += 1.0
+            moves += 1
+            continue
+        gap = abs(primal - dual)
+        if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
+            state[1] = 1.0
+            break
+        at.alpha[:] = at.beta
+        state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
+        state[2] += moves == 0
+        moves = 0
+    at.alpha[:] = at.beta
+    held(own)
+
+
+@compiled(nogil=True, fastmath=True)
+def _times(A, u, m):  # type: ignore[no-untyped-def]
+    """m = A u."""
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j] * u[j]
+        m[i] = total
+
+
+@compiled(nogil=True)
+def _slopes(given, at):  # type: ignore[no-untyped-def]
+    """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
+
+    ½‖w‖² + L(m)  and  g(β) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β
+    """
+    A, low, high, u, g, beta = given.A, given.low, given.high, at.u, at.g, at.beta
+    g[:] = 0.0
+    for i in range(A.shape[0]):
+        if beta[i] != 0.0:
+            for j in range(A.shape[1]):
+                g[j] += beta[i] * A[i, j]
+    primal, dual, error, slack = at.sums[0], at.sums[1], 0.0, 0.0
+    for j in range(u.size):
+        if j >= low.size:
+            slack += abs(g[j]) * (1.0 + abs(u[j]))
+            g[j], at.free[j] = -g[j], True
+            continue
+        t = min(max(g[j], low[j]), high[j])
+        dual -= t * (g[j] - 0.5 * t)
+        primal += 0.5 * u[j] * u[j]
+        g[j] = u[j] - g[j]
+        at.free[j] = not ((u[j] <= low[j] and g[j] >= 0.0) or (u[j] >= high[j] and g[j] <= 0.0))
+        error += 0.5 * g[j] * g[j] if at.free[j] else 0.0
+    return primal, dual, error + slack, slack
+
+
+@compiled(nogil=True)
+def _step(given, at, rho):  # type: ignore[no-untyped-def]
+    """Take Newton's step over the coordinates that may move; False where none descends."""
+    low, high, u, way = given.low, given.high, at.u, at.way
+    curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
+    H = _hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
+    first, most, f0 = -1, 0.0, 0.0
+    for _ in range(u.size + 1):
+        _direct(H, at.g, at.free, way)
+        most, f0 = np.inf, 0.0
+        for j in range(u.size):
+            f0 += at.g[j] * way[j]
+            if j < low.size and way[j] != 0.0:
+                room = ((high[j] if way[j] > 0.0 else low[j]) - u[j]) / way[j]
+                if room < most:
+                    most, first = room, j
+        if not f0 < 0.0:
+            return False
+        if most > 1e-12:
+            break
+        at.free[first] = False
+    _times(given.A, way, at.q)
+    t = _search(given, at, rho, most, f0)
+    for j in range(u.size):
+        u[j] += t * way[j]
+        if j < low.size:
+            u[j] = min(max(u[j], low[j]), high[j])
+    if t == most:
+        u[first] = high[first] if way[first] > 0.0 else low[first]
+    _times(given.A, u, at.m)
+    return True
+
+
+@compiled(nogil=True, fastmath=True)
+def _hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
+    """diag(1 … 1, 0) + Σ over the inner rows of h_i a_i a_i'."""
+    d = A.shape[1]
+    H = np.zeros((d, d))
+    for r in range(inner.size):
+        i = inner[r]
+        for j in range(d):
+            part = curve[i] * A[i, j]
+            for t in range(j + 1):
+                H[j, t] += part * A[i, t]
+    for j in range(d):
+        if j < k:
+            H[j, j] += 1.0
+        for t in range(j):
+            H[t, j] = H[j, t]
+    return H
+
+
+@compiled(nogil=True)
+def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
+    """Newton's direction over the free coordinates, 0 elsewhere."""
+    d = g.size
+    count = 0
+    place = np.empty(d, np.int64)
+    for j in range(d):
+        way[j] = 0.0
+        if free[j]:
+            place[count] = j
+            count += 1
+    if count == 0:
+        return
+    L, x = np.empty((count, count)), np.empty(count)
+    for a in range(count):
+        x[a] = -g[place[a]]
+        for b in range(count):
+            L[a, b] = H[place[a], place[b]]
+        L[a, a] += 1e-12 * L[a, a] + 1e-300
+    if L[count - 1, count - 1] <= 1e-290:  # no row bends, and the intercept takes a step of the gradient
+        L[count - 1, count - 1] = 1.0
+    cholesky(L)
+    cholesky_solve(L, x)
+    for a in range(count):
+        way[place[a]] = x[a]
+
+
+@compiled(nogil=True)
+def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
+    """Where the slope along the direction is small, `most` at most; f0 is the slope at the start."""
+    a0, a1 = 0.0, 0.0
+    for j in range(given.low.size):
+        a0 += at.u[j] * at.way[j]
+        a1 += at.way[j] * at.way[j]
+    low, high, f_low, f_high = 0.0, np.inf, f0, 0.0
+    t = min(1.0, most)
+    for _ in range(SEARCHES):
+        slope_of_loss(given.loss.slope, t, at.m, at.q, at.alpha, given.c, rho, at.sums)
+        first = a0 + a1 * t + at.sums[0]
+        if (first <= 0.0 and t >= most) or abs(first) <= FLAT * abs(f0):
+            break
+        if first > 0.0:
+            high, f_high = t, first
+        else:
+            low, f_low = t, first
+        between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
+        t = min(most, between)
+    return t

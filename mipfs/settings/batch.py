@@ -1,0 +1,53 @@
+"""Settings of nodes that are relaxed many at a time (`mipfs.inner.batch`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from mipfs.plumbing.declared import Count, Declared, Excess, Positive, Within
+from mipfs.settings.kinds import Tolerance
+
+Relaxed = Annotated[float, Within(1, 2)]
+"""An over-relaxation."""
+
+
+@dataclass(frozen=True)
+class BatchSettings(Declared):
+    """The relaxation of many nodes at once by ADMM (`mipfs.inner.batch`, `mipfs.kernels.batch`)."""
+
+    lanes: Count = 64
+    """Nodes that are relaxed at once."""
+    handed: Count = 64
+    """Nodes that are handed out at a time at least, where as many are open."""
+    least: Count = 16
+    """Nodes of a unit of work at least, where there are as many: few nodes fill few lanes."""
+    units: Count = 8
+    """Units of work that a batch is cut into at least, where each has `least` nodes."""
+    below: Count = 64
+    """Nodes that are solved below one at most."""
+    budget: Count = 512
+    """Nodes that a unit of work begins to solve in all, about."""
+    steps: Count = 10
+    """Iterations between two looks at the values."""
+    most: Count = 200
+    """Iterations after which a node is left as it is."""
+    adapt: Count = 10
+    """Penalties are adapted to a node after this many iterations, and after twice, four and eight times as many. At
+    C = 1, german as groups of one takes 39 iterations a node, with the same penalties for all 65."""
+    over: Relaxed = 1.6
+    """Over-relaxation."""
+    of_weights: Positive = 0.5
+    """ρ_x, times the atoms for each that may be selected: the curvature of the regulariser where σ is spread out."""
+    of_margins: Positive = 0.2
+    """ρ_m, times the largest loss weight."""
+    near: Excess = 25.0
+    """A node whose fate is not clear is left once upper − lower is at most this multiple of the tolerance, relatively:
+    5e-5 at a gap of 1e-4."""
+    rough: Tolerance = 1e-3
+    """Or at most this, relatively, where nothing is known yet to prune nodes by."""
+    stuck: Tolerance = 1e-2
+    """A node that takes too long goes to the interior point where that is more than this, relatively; else it is
+    split."""
+    integral: Tolerance = 1e-3
+    """Distance from 0 or 1 up to which a relaxed σ counts as integral."""

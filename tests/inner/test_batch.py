@@ -1,0 +1,196 @@
+"""Nodes relaxed many at a time: earned bounds, trees beside enumeration, and the SVM with ends."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mipfs
+from mipfs.atoms.features import Features
+from mipfs.atoms.groups import Groups
+from mipfs.drivers.waiting import packed
+from mipfs.errors import UsageError
+from mipfs.inner.batch import Batch, carries
+from mipfs.inner.boolean import Boolean
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
+from mipfs.inner.regularised import RegularisedSolver
+from mipfs.inner.subproblem import Subproblem
+from mipfs.inner.unit import Unit
+from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.units import FirstDuals, OpenNodes
+from mipfs.proof.duals import DualStore
+from mipfs.result.status import Status
+
+Array = npt.NDArray[np.float64]
+LOSSES = ("hinge", "squared-hinge", "logistic")
+KINDS = ("plain", "signs", "box", "groups", "overlapping", "scaled", "costs")
+NEVER = np.zeros(1, dtype=np.int8)
+
+
+def problem_of(kind: str, loss: str, seed: int, n: int = 40, p: int = 8, **options: Any) -> mipfs.Problem:
+    """A small problem of one kind; C so that trees have some nodes."""
+    r = np.random.default_rng([seed, KINDS.index(kind), LOSSES.index(loss)])
+    X = r.normal(size=(n, p))
+    y = np.where(X[:, :3].sum(axis=1) + 2.0 * r.normal(size=n) > 0.0, 1.0, -1.0)
+    weights = r.uniform(0.3, 3.0, n) if seed % 2 else None
+    data = mipfs.Instance.from_arrays(X, y, scale="standard", sample_weight=weights)
+    names, more = list(data.feature_names), dict[str, Any]()
+    if kind == "signs":
+        more["weight_bounds"] = {f: [(0.0, None), (None, 0.0), (None, None)][r.integers(3)] for f in names}
+    elif kind == "box":
+        more["weight_bounds"] = {f: (-abs(r.normal()) * 0.2, abs(r.normal()) * 0.2) for f in names}
+    elif kind == "groups":
+        owner = r.integers(0, p - 2, p)
+        members = {f"g{g}": np.flatnonzero(owner == g).tolist() for g in np.unique(owner)}
+        more["atoms"] = Groups(data, members, "norm")
+    elif kind == "overlapping":
+        drawn = [r.choice(p, int(r.integers(1, 4)), replace=False).tolist() for _ in range(7)]
+        more["atoms"] = Groups(data, {f"g{g}": ids for g, ids in enumerate(drawn)})
+    elif kind == "scaled":
+        more["atoms"] = Features(data, r.uniform(0.3, 2.0, p))
+    elif kind == "costs":
+        more["lam"] = r.uniform(0.0, 2.0, p).tolist()
+    return mipfs.Problem(data, **({"M": 3, "C": 1.0, "loss": loss, "bias": seed % 3 > 0} | more | options))
+
+
+def unit_of(problem: mipfs.Problem, states: list[npt.NDArray[np.int8]], cutoff: float = math.inf) -> Unit:
+    """A unit of some nodes that begin with α = 0 and w = 0."""
+    k, n = problem.atoms.count, problem.data.n_samples
+    nodes = [packed(one, Warm(np.zeros(k, np.float32), 0.0, 0.5), -math.inf, t, 0) for t, one in enumerate(states)]
+    heads = np.concatenate([one.heads for one in nodes])
+    sizes = np.array([one.words.size for one in nodes])
+    heads["start"] = np.cumsum(sizes) - sizes
+    store = DualStore(n)
+    store.add(np.zeros(n, dtype=np.int64), 0)
+    data, *numbers = store.packed(np.zeros(len(nodes), dtype=np.int64))
+    duals = FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
+    limits = np.zeros(len(nodes), LIMITS)
+    limits["cutoff"], limits["level"], limits["tol"], limits["share"] = cutoff, math.inf, 2e-6, 4.0
+    return Unit(
+        OpenNodes(heads, np.concatenate([one.words for one in nodes])), duals, limits, np.zeros((len(nodes), 0))
+    )
+
+
+def value_of(problem: mipfs.Problem, sigma: npt.NDArray[np.bool_]) -> float:
+    """v(σ) + c'σ of one selection, by the way that steps of Newton's do not go."""
+    subproblem = Subproblem(problem)
+    if isinstance(subproblem._solver, RegularisedSolver):
+        subproblem._solver._by_newton = lambda *_: None  # type: ignore[method-assign]
+    return subproblem.solve(sigma.astype(float), 1e-9).value
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> None:
+    """Bounds of nodes are within 1e-3 of their relaxations, never above, and those that the cut of the vector earns."""
+    for seed in range(3):
+        problem = problem_of(kind, loss, seed)
+        k = problem.atoms.count
+        r = np.random.default_rng(seed)
+        states = [np.full(k, FREE, dtype=np.int8) for _ in range(3)]
+        states[1][r.integers(k)] = INSIDE
+        states[2][r.integers(k)] = OUTSIDE
+        unit = unit_of(problem, states)
+        unit.limits["level"] = -math.inf  # the nodes themselves, and nothing below them
+        solver = Batch(problem, np.arange(k), NEVER)
+        found = solver.explore_all(unit.nodes, unit.duals, unit.limits, NO_ROWS, unit.prices)
+        assert found.totals["solved"].tolist() == [1, 1, 1]
+        bounds = [float(found.places["value"][at]) for at in np.flatnonzero(found.places["feature"] >= 0)]
+        for one, bound in zip(states, bounds, strict=True):
+            low, high = (one == INSIDE).astype(float), (one != OUTSIDE).astype(float)
+            exact = Boolean(problem, lambda: False).solve(low, high, 1e-9)
+            assert bound <= exact.upper * (1.0 + 1e-9)
+            assert bound >= exact.lower - 1.5e-3 * abs(exact.lower)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_trees_end_at_the_optimum(kind: str, loss: str) -> None:
+    """Status, value, bound and support of trees beside the enumeration of all selections; certificates are checked."""
+    for seed in range(2):
+        problem = problem_of(kind, loss, seed + 4)
+        k = problem.atoms.count
+        values = {}
+        for size in range(problem.M + 1):
+            for chosen in itertools.combinations(range(k), size):
+                sigma = np.zeros(k, dtype=bool)
+                sigma[list(chosen)] = True
+                values[chosen] = value_of(problem, sigma)
+        best = min(values.values())
+        result = mipfs.solve(problem, driver="branch", gap=1e-6, relax="batch", threads=1)
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(best, rel=1.1e-6)
+        assert result.bound <= best * (1.0 + 1e-9)
+        assert mipfs.verify(result, problem.data).accepted
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("groups", 1), ("box", 3), ("plain", 1)])
+def test_a_tree_does_not_depend_on_the_threads(kind: str, seed: int) -> None:
+    problem = problem_of(kind, "hinge", seed, n=80, p=30, M=5)
+    one, two = (mipfs.solve(problem, driver="branch", threads=threads, relax="batch") for threads in (1, 2))
+    assert dict(one.counters)["nodes"] > 20
+    assert dict(one.counters) == dict(two.counters)
+    assert one.bound == two.bound
+    assert one.weights == two.weights
+    for one_array, two_array in zip(*(result.claim.arrays().values() for result in (one, two)), strict=True):
+        np.testing.assert_array_equal(one_array, two_array)
+
+
+def test_what_takes_too_long_goes_to_the_interior_point() -> None:
+    problem = problem_of("box", "hinge", 1, n=60, p=16, M=4)
+    settings = mipfs.settings.BranchSettings(batch=mipfs.settings.BatchSettings(most=10, stuck=1e-9))
+    result = mipfs.solve(problem, driver="branch", relax="batch", threads=1, settings=settings)
+    assert dict(result.counters)["rescued"] > 0
+    assert result.status is Status.OPTIMAL
+    assert mipfs.verify(result, problem.data).accepted
+
+
+def test_a_unit_that_is_stopped_gives_its_nodes_back() -> None:
+    problem = problem_of("plain", "hinge", 1)
+    k = problem.atoms.count
+    unit = unit_of(problem, [np.full(k, FREE, dtype=np.int8)] * 2)
+    solver = Batch(problem, np.arange(k), np.ones(1, dtype=np.int8))
+    found = solver.explore_all(unit.nodes, unit.duals, unit.limits, NO_ROWS, unit.prices)
+    assert found.totals["solved"].tolist() == [0, 0]
+    assert found.counts.tolist() == [1, 1]
+    assert found.back.heads["why"].tolist() == [0, 0]
+
+
+def test_what_relaxes_is_a_rule_and_an_option() -> None:
+    assert carries(problem_of("groups", "hinge", 0))
+    assert carries(problem_of("box", "logistic", 0))
+    rows = problem_of("groups", "hinge", 0)
+    rows = rows.with_rows(np.ones((1, rows.atoms.count)), 1.0, np.inf)
+    assert not carries(rows)
+    with pytest.raises(UsageError, match="relax = 'batch' does not take this problem; it is 'interior'"):
+        mipfs.solve(rows, driver="branch", relax="batch")
+    with pytest.raises(UsageError, match="relax = 'kernels'"):
+        mipfs.solve(problem_of("box", "hinge", 0), driver="branch", relax="kernels")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["signs", "box"])
+def test_the_svm_with_ends_is_that_of_the_interior_point(kind: str, loss: str) -> None:
+    for seed in range(4):
+        problem = problem_of(kind, loss, seed, n=60, p=8)
+        r = np.random.default_rng(seed)
+        ids = np.sort(r.choice(8, int(r.integers(1, 7)), replace=False))
+        share = r.uniform(0.1, 1.0, ids.size) if seed % 2 else np.ones(ids.size)
+        newton, interior = RegularisedSolver(problem), RegularisedSolver(problem)
+        interior._by_newton = lambda *_: None  # type: ignore[method-assign]
+        found = newton._by_newton(ids, share, 1e-10, None)
+        exact = interior.solve(ids, share, tol=1e-8)
+        assert found is not None
+        assert found.gap <= 1e-10
+        assert found.primal == pytest.approx(exact.primal, rel=1e-7)
+        low, high = problem.regulariser.at(ids).ends
+        assert np.all((found.w >= low * share) & (found.w <= high * share))
+        again = newton._by_newton(ids, share, 1e-10, (found.w, found.b, found.alpha, found.rho))
+        assert again is not None
+        assert again.primal == pytest.approx(found.primal, rel=1e-9)
+        assert again.steps <= found.steps

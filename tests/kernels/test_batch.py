@@ -1,0 +1,227 @@
+"""The kernels of nodes that are relaxed many at a time, beside NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import minimize_scalar
+
+from mipfs.inner.batch import Batch
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
+from mipfs.kernels import batch, units
+from mipfs.kernels.structures import LIMITS, Piece
+from mipfs.losses import get_loss
+from mipfs.proof.cuts import scores_above
+from tests.inner.test_batch import KINDS, LOSSES, NEVER, problem_of, unit_of
+
+Array = npt.NDArray[np.float64]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_proximal_step_of_a_loss_is_the_least_of_its_function(loss: str) -> None:
+    r = np.random.default_rng(0)
+    kernels = get_loss(loss).kernels
+    m, d = r.normal(size=60).astype(np.float32), (3.0 * r.normal(size=60)).astype(np.float32)
+    c, part, relax = r.uniform(0.1, 2.0, 60).astype(np.float32), np.float32(5.0), np.float32(1.6)
+    c.flags.writeable = False
+    v, before, alpha = 2.0 * m.astype(float) - d, d.copy(), np.empty(60, np.float32)
+    kernels.proximal(m, d, c, part, relax, alpha)
+    one = np.ones(1)
+    for i in range(60):
+        value = get_loss(loss).value
+        exact = minimize_scalar(
+            lambda h: 5.0 * c[i] * value(np.array([h]), one) + 0.5 * (h - v[i]) ** 2,  # noqa: B023
+            bounds=(v[i] - 1.0, v[i] + 5.0 * c[i] + 6.0 * abs(v[i]) + 1.0), method="bounded", options={"xatol": 1e-9},
+        ).x  # fmt: skip
+        assert alpha[i] == pytest.approx(exact - v[i], abs=3e-3)
+        assert d[i] == pytest.approx(before[i] + 1.6 * (exact - m[i]), abs=5e-3)
+
+
+@pytest.mark.parametrize("kind", ["plain", "signs", "box", "groups", "costs"])
+def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str) -> None:
+    """No other (σ, w) has a smaller ½ Σ‖w‖²/σ + c'σ + ½ρ‖w − v‖²: compared with points around and at random."""
+    r = np.random.default_rng(1)
+    problem = problem_of(kind, "hinge", 2)
+    k = problem.atoms.count
+    solver = Batch(problem, np.arange(k), NEVER)
+    own = solver._handed(1)[-1]
+    shape, lanes = solver._given.shape, own.lanes
+    q, rx, M = lanes.x.shape[1], 3.0, 3
+    v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
+    lanes.x[0], lanes.c[0] = 0.0, -v
+    lanes.states[0], lanes.room[0], lanes.scale[0], lanes.rx[0] = FREE, M, 0.0, rx
+    batch.weights_step(shape, lanes, 1)
+    w, sigma = lanes.w[0].astype(float), lanes.sigma[0].astype(float)
+    owner = np.repeat(np.arange(k), np.diff(shape.first))
+
+    def value(w: Array, sigma: Array) -> float:
+        squares = np.bincount(owner, np.square(w), k)
+        term = np.divide(squares, sigma, out=np.where(squares > 0.0, np.inf, 0.0), where=sigma > 0.0)
+        return float(0.5 * term.sum() + shape.costs @ sigma + 0.5 * rx * np.square(w - v).sum())
+
+    assert sigma.sum() <= M + 1e-3
+    low, high = np.maximum(shape.low, -1e6), np.minimum(shape.high, 1e6)
+    assert np.all(w >= low * sigma[owner] - 1e-6)
+    assert np.all(w <= high * sigma[owner] + 1e-6)
+    least = value(w, sigma)
+    for scale in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(300):
+            other = np.clip(sigma + scale * r.normal(size=k) * (r.random(k) < 0.4), 1e-6, 1.0)
+            if other.sum() > M:
+                other *= M / other.sum()
+            for point in (rx * v * other[owner] / (1.0 + rx * other[owner]), w + scale * r.normal(size=q)):
+                inside = np.clip(point, low * other[owner], high * other[owner])
+                assert value(inside, other) >= least - 2e-4 * (1.0 + abs(least))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_the_cuts(kind: str) -> None:
+    """The compiled scores of dual vectors equal those of `mipfs.proof.cuts`, which the checkers agree with."""
+    problem = problem_of(kind, "hinge", 3)
+    k = problem.atoms.count
+    solver = Batch(problem, np.arange(k), NEVER)
+    given, own = solver._given, solver._handed(0)[-1]
+    v = np.random.default_rng(0).normal(size=(5, problem.data.n_samples))
+    own.earned.v[:5] = v
+    batch.scores_above(given.scoring, given.shape.first, own.earned, 5)
+    for f in range(5):
+        np.testing.assert_allclose(own.earned.s[f], scores_above(problem, v[f]), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("room", [1, 2, 5])
+def test_sigma_adds_up_to_the_room(room: int) -> None:
+    r = np.random.default_rng(room)
+    for start in (0.0, 1.0, 1e9):
+        norm = r.exponential(size=9).astype(np.float32)
+        norm[:2] = 0.0
+        s = batch.scale_for(norm, room, np.float32(0.2), np.float32(start))
+        assert np.clip(norm * s - 0.2, 0.0, 1.0).sum() == pytest.approx(room, abs=1e-3)
+    norm[3:] = 1e-20  # one that is not 0, at most: it has σ = 1
+    assert batch.scale_for(norm, room, np.float32(0.2), np.float32(0.0)) == np.float32(1e18)
+
+
+def test_sigma_solves_the_price_of_an_atom() -> None:
+    """h(σ) = ρ (v − σt) t − ½t² is the multiplier and the cost, unless σ is 0 or 1."""
+    r = np.random.default_rng(0)
+    rx = 2.5
+    seen = set()
+    for _ in range(300):
+        value, size, end, cost = r.exponential(size=4).astype(np.float32)
+        end = np.float32(3e38) if r.random() < 0.3 else end
+        sigma = float(batch.sigma_at(value, size, end, cost, np.float32(rx)))
+        t = min(rx * size / (1.0 + rx * sigma), float(end))
+        price = rx * (size - sigma * t) * t - 0.5 * t * t - value - cost
+        where = 0 if sigma == 0.0 else 1 if sigma == 1.0 else 2
+        seen.add(where)
+        assert [price <= 1e-4, price >= -1e-4, abs(price) <= 1e-3 * (1.0 + size)][where]
+    assert seen == {0, 1, 2}
+    norm, end, cost = (r.exponential(size=8).astype(np.float32) for _ in range(3))
+    found = batch.multiplier_for(norm, end, cost, 2, np.float32(20.0))
+    total = sum(batch.sigma_at(found, norm[g], end[g], cost[g], np.float32(20.0)) for g in range(8))
+    assert total == pytest.approx(2.0, abs=1e-3)
+    assert batch.multiplier_for(norm, end, cost, 8, np.float32(20.0)) == 0.0
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("n", [40, 6])
+def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
+    """x solves (κI + A'A) x = κc + A'd, m = A x + b y, b = y'd/n; with fewer samples than columns too."""
+    r = np.random.default_rng(n)
+    problem = problem_of("groups", "hinge", 1, n=n, bias=bias)
+    solver = Batch(problem, np.arange(problem.atoms.count), NEVER)
+    given, own = solver._given, solver._handed(1)[-1]
+    lanes, B = own.lanes, 3
+    for array in (lanes.x, lanes.c, lanes.m, lanes.d):
+        array[:B] = 0.3 * r.normal(size=array[:B].shape)
+    lanes.states[:B], lanes.room[:B], lanes.scale[:B], lanes.used[:B] = FREE, 3, 0.0, 0
+    lanes.rx[:B], lanes.rm[:B], lanes.intercept[:B] = [1.0, 2.0, 7.0], [0.2, 0.5, 0.1], 0.0
+    c, d, m = (array[:B].astype(float) for array in (lanes.c, lanes.d, lanes.m))
+    x = lanes.x[:B].astype(float)
+    batch.advance(given.shape, given.factor, lanes, own.room, get_loss("hinge").kernels.made, B, 1)
+    A, y = given.factor.A.astype(float), problem.data.y
+    for b in range(B):
+        v = 2.0 * m[b] - d[b]
+        h = np.maximum(v, np.minimum(v + given.shape.c / lanes.rm[b], 1.0))
+        np.testing.assert_allclose(lanes.alpha[b], h - v, atol=1e-5)
+        d_next = d[b] + 1.6 * (h - m[b])
+        c_next = c[b] + 1.6 * (lanes.w[b] - x[b])
+        kappa = float(lanes.rx[b] / lanes.rm[b])
+        exact = np.linalg.solve(kappa * np.eye(A.shape[1]) + A.T @ A, kappa * c_next + A.T @ d_next)
+        intercept = float(y @ d_next) / y.size if bias else 0.0
+        np.testing.assert_allclose(lanes.x[b], exact, atol=1e-4)
+        np.testing.assert_allclose(lanes.m[b], A @ exact + intercept * y, atol=3e-4)
+    assert lanes.used[:B].tolist() == [1, 1, 1]
+
+
+def test_new_penalties_leave_the_multipliers_as_they_are() -> None:
+    r = np.random.default_rng(0)
+    lanes = batch.Lanes.of_size(3, 20, 5, 5)
+    for array in (lanes.x, lanes.c, lanes.m, lanes.d):
+        array[:] = r.normal(size=array.shape)
+    lanes.rx[:], lanes.rm[:], lanes.used[:] = 2.0, 0.2, [10, 30, 80]
+    before = lanes.rx[:, None] * (lanes.c - lanes.x), lanes.rm[:, None] * (lanes.d - lanes.m)
+    batch.adapt(lanes, 10, 3)
+    assert lanes.rx[1] == 2.0
+    assert lanes.rx[0] == pytest.approx(np.linalg.norm(before[0][0]) / np.linalg.norm(lanes.x[0]), rel=1e-4)
+    assert lanes.rm[2] == pytest.approx(
+        min(2.0, np.linalg.norm(before[1][2]) / np.linalg.norm(lanes.m[2] - 1.0)), rel=1e-4
+    )
+    np.testing.assert_allclose(lanes.rx[:, None] * (lanes.c - lanes.x), before[0], rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(lanes.rm[:, None] * (lanes.d - lanes.m), before[1], rtol=1e-3, atol=1e-5)
+
+
+def test_lanes_are_closed_up() -> None:
+    lanes = batch.Lanes.of_size(6, 2, 2, 2)
+    lanes.used[:] = np.arange(6)
+    done = np.array([1, 3, 4, 0])
+    assert batch.close_up(lanes, done, 3, 6) == 3
+    assert sorted(lanes.used[:3].tolist()) == [0, 2, 5]
+
+
+def test_the_next_nodes_are_those_of_least_bound() -> None:
+    """Below their levels, of no piece more than it has room for; those beyond the cutoff are closed."""
+    r = np.random.default_rng(0)
+    for _ in range(50):
+        pieces = Piece.of(3, 6, 2, 0, 40, 10)
+        limits = np.zeros(3, LIMITS)
+        limits["cutoff"], limits["level"] = 10.0, 8.0
+        pieces.nodes["place"], pieces.totals["nodes"], pieces.totals["solved"] = -1, 4, 1
+        pieces.nodes["place"][:, :4], pieces.nodes["bound"] = 0, r.integers(0, 12, (3, 6))
+        pieces.totals["places"][:, 0] = [3, 34, 37]  # room for many, for two and for one
+        wanted = int(r.integers(1, 8))
+        of, node = np.zeros(wanted, dtype=np.int64), np.zeros(wanted, dtype=np.int64)
+        bounds = pieces.nodes["bound"].copy()
+        found = batch.next_nodes(NO_ROWS, limits, pieces, of, node)
+        best = [sorted(b for b in bounds[i, :4] if b <= 8.0)[:room] for i, room in enumerate((4, 2, 1))]
+        exact = sorted(b for each in best for b in each)[:wanted]
+        assert sorted(bounds[of[:found], node[:found]].tolist()) == exact
+        assert np.all(pieces.nodes["why"][of[:found], node[:found]] == batch.OUT)
+        assert np.all(pieces.nodes["place"][:, :4][bounds[:, :4] >= 10.0] == -1)
+
+
+def test_explorations_leave_the_pieces_of_a_proof() -> None:
+    """Nodes of a whole subtree: solved, closed, split or open, none lost; each split has both values of one atom."""
+    problem = problem_of("groups", "hinge", 2)
+    k = problem.atoms.count
+    states = [np.full(k, FREE, dtype=np.int8) for _ in range(2)]
+    states[0][0], states[1][0] = INSIDE, OUTSIDE
+    unit = unit_of(problem, states, cutoff=1e9)
+    solver = Batch(problem, np.arange(k), NEVER)
+    samples, grid, sides, _, given, pieces, own = solver._handed(2)
+    first = np.empty((2, problem.data.n_samples))
+    units.laid_out(unit.nodes, unit.duals, grid.c, pieces, first)
+    own.room.kept[:, 0] = 0.0
+    samples = samples._replace(loss=get_loss("hinge").kernels.made)
+    batch.explore(solver._branch.made(), samples, grid, sides, unit.limits, given, pieces, own)
+    for of in range(2):
+        total = pieces.totals[of, 0]
+        assert total["solved"] > 1
+        places = pieces.places[of, : total["places"]]
+        split = places[(places["feature"] >= 0) & (places["inside"] >= 0)]
+        assert np.all((split["outside"] > 0) & (split["inside"] > 0))
+        still = pieces.nodes[of, : total["nodes"]]
+        open_ones = still["place"] >= 0
+        leaves = (places["outside"] < 0) & (places["inside"] < 0)
+        closed = leaves & (places["dual"] >= 0)
+        assert np.count_nonzero(leaves) == np.count_nonzero(open_ones) + np.count_nonzero(closed)
