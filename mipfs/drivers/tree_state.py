@@ -31,6 +31,7 @@ TOTALS = (
     "rounding",
     "enumerated",
     "svms",
+    "svm_steps",
     "loss",
     "level",
 )
