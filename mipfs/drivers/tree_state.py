@@ -33,6 +33,7 @@ TOTALS = (
     "rounding",
     "enumerated",
     "svms",
+    "svm_steps",
     "loss",
     "level",
 )
