@@ -17,6 +17,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status
 from mipfs.result.state import State
+from mipfs.settings import BatchSettings, BranchSettings
 
 KINDS = ("plain", "rows", "extra", "groups")
 
@@ -42,9 +43,11 @@ def test_branch_goes_on_slice_by_slice(kind: str, loss: str) -> None:
     whole = mipfs.solve(problem, "branch", gap=1e-6)
     state: State | None = None
     bounds, limit = [-np.inf], 0
+    few = BranchSettings(batch=BatchSettings(below=2, handed=2))  # else groups are done in one unit
+    options: Any = {"gap": 1e-6, "checkpoint": True, "settings": few}
     for _ in range(500):
         limit += 8
-        result = mipfs.solve(problem, "branch", gap=1e-6, iteration_limit=limit, checkpoint=True, resume=state)
+        result = mipfs.solve(problem, "branch", iteration_limit=limit, resume=state, **options)
         report = mipfs.verify(result, problem.data)
         assert report.accepted, report.reason
         bounds.append(result.bound)
