@@ -507,7 +507,7 @@ class Tree(TreeProof):
     def work(self) -> float:
         """What was done so far, in the same units: an SVM on completions counts as many scores as it costs."""
         scores = self.svms * self.run.settings.completions.worth * self.run.problem.data.n_samples
-        return self.relaxed_work + scores / float(self.run.settings.search.unit)
+        return float(self.relaxed_work + scores / self.run.settings.search.unit)
 
     def searching(self) -> Iterator[None]:
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
