@@ -512,7 +512,7 @@ class Tree(TreeProof):
     def relaxed_work(self) -> float:
         """Newton steps on relaxations so far, times samples and features, in units of `SearchSettings.unit`."""
         size = self.run.problem.data.n_samples * self.relaxation.alive.size
-        return (self.steps - self.svm_steps) * size / float(self.run.settings.search.unit)
+        return float((self.steps - self.svm_steps) * size / self.run.settings.search.unit)
 
     @property
     def work(self) -> float:
