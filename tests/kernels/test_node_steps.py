@@ -360,3 +360,14 @@ def test_a_point_on_the_way_decides_or_goes_on(seed: int) -> None:
         assert boolean_newton.is_decided(samples, in_play, other, point, path, face, state) == (why > 0)
         assert state.why == why
         np.testing.assert_array_equal(point.w, face.w)
+
+
+@pytest.mark.parametrize("M", [-1, 1])
+def test_a_place_stays_where_the_rows_fix_nothing(M: int) -> None:
+    states = np.full(K, FREE, np.int8)
+    states[0] = INSIDE
+    at = begun(0, states=states)
+    place = at.piece.nodes[0].place
+    found = subtree.settled.py_func(at.sides, M, at.piece, at.piece.states[0], place, at.work)
+    assert found == place
+    assert at.piece.states[0].tolist() == states.tolist()

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels.alike import refine
-from mipfs.kernels.gram import hash_dense_rows, scale_lower, sparse_gram
+from mipfs.kernels.gram import hash_dense_rows, scale_lower, sparse_gram, sparse_times
 from mipfs.kernels.intersection import hats, intersection_scores
 from mipfs.kernels.products import Chosen, Room, Rows, Stored, column_weights, pairs_above, products, rows_of
 from mipfs.kernels.projection import balance_at, nearest
@@ -292,3 +292,15 @@ def test_entries_are_sorted_by_column_and_put_in_their_places(size: int, largest
         np.testing.assert_array_equal(indices, rows[order])
         np.testing.assert_array_equal(data, values[order])
         np.testing.assert_array_equal(heads, np.cumsum(counts))
+
+
+def test_rows_times_a_vector_are_summed_alike_in_any_blocks() -> None:
+    r = np.random.default_rng(3)
+    Z = sparse.random(40, 17, 0.3, format="csr", random_state=r)
+    v, whole, parts = r.normal(size=17), np.empty(40), np.empty(40)
+    given = Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int64)
+    sparse_times(*given, v, 0, 40, whole)
+    for low, high in ((0, 13), (13, 40)):
+        sparse_times(*given, v, low, high, parts)
+    np.testing.assert_allclose(whole, Z @ v, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(parts, whole)
