@@ -259,6 +259,9 @@ class Ways:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._client is not None:
+            with contextlib.suppress(TimeoutError):  # a nanny that restarts its worker takes long to close
+                self._client.wait_for_workers(2, timeout=60)
         self._stack.close()
 
     def options(self, way: str, seed: int, n_nodes: int) -> dict[str, Any]:
