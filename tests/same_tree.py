@@ -296,9 +296,11 @@ class Ways:
         after, done, client = rng.uniform(0.0, 0.8) * n_nodes, list[int](), self.client
 
         def look(record: Any) -> None:
-            there = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
-            if not done and there and record.iteration >= after:
-                done.append(rng.choice(there))
+            if done or record.iteration < after:
+                return
+            nannies = [one for one in client.cluster.workers.values() if one.process and one.process.is_alive()]
+            if nannies:  # a number of a process that is gone may be another's by now
+                done.append(rng.choice(nannies).pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(done[0], signal.SIGKILL)
                     self.killed += 1
