@@ -259,6 +259,9 @@ class Ways:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._client is not None:
+            with contextlib.suppress(TimeoutError):  # a nanny that restarts its worker takes long to close
+                self._client.wait_for_workers(2, timeout=60)
         self._stack.close()
 
     def options(self, way: str, seed: int, n_nodes: int) -> dict[str, Any]:
@@ -293,9 +296,11 @@ class Ways:
         after, done, client = rng.uniform(0.0, 0.8) * n_nodes, list[int](), self.client
 
         def look(record: Any) -> None:
-            there = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
-            if not done and there and record.iteration >= after:
-                done.append(rng.choice(there))
+            if done or record.iteration < after:
+                return
+            nannies = [one for one in client.cluster.workers.values() if one.process and one.process.is_alive()]
+            if nannies:  # a number of a process that is gone may be another's by now
+                done.append(rng.choice(nannies).pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(done[0], signal.SIGKILL)
                     self.killed += 1
