@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,9 +30,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_left() -> Iterator[None]:
-    before = set(multiprocessing.active_children())  # workers that another test's pool keeps for the next
-    yield
+def left() -> Iterator[Callable[[], set[Any]]]:
+    """The processes that a test has begun and that live; at its end there is none.
+
+    Others may live: workers that an earlier test's pool keeps for the next.
+    """
+    before = set(multiprocessing.active_children())
+    yield lambda: set(multiprocessing.active_children()) - before
     assert not set(multiprocessing.active_children()) - before
 
 
@@ -120,13 +125,13 @@ def test_where_all_are_killed_nothing_is_found() -> None:
     assert found == [0, 1]
 
 
-def test_who_is_not_asked_any_more_ends() -> None:
+def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
     asked = Forked(3)(lambda k: time.sleep(0.01 if k == 0 else 60.0), 6, 0)
     next(asked)
     began = time.monotonic()
     asked.close()
     assert time.monotonic() - began < 20.0
-    assert not multiprocessing.active_children()
+    assert not left()
 
 
 def test_memory_decides_how_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -389,7 +389,8 @@ class Tree(TreeProof):
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Take over what the interior point found at a node: prune it, or fix, and split it.
 
-        A node that the kernels carry goes back to them, to be split as it stands.
+        A node that the kernels carry goes back to them, to be split as it stands; one that they gave up twice is split
+        here.
         """
         self.n_nodes += 1
         self.steps += outcome.steps
@@ -416,7 +417,7 @@ class Tree(TreeProof):
                 self.refute(place, self.relaxation.propagation.ray(after.broken))
                 return
         warm = outcome.warm
-        is_carried = self.relaxation.kernel is not None
+        is_carried = self.relaxation.kernel is not None and node.warm.rho > 0.0
         if is_carried:
             warm = Warm(warm.w, warm.b, -warm.rho)
         node = replace(node, place=place, states=states, warm=warm, age=0, why=subtree.OPEN)

@@ -116,7 +116,7 @@ class Batch:
         return batch.Shape(
             given(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
             _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
-            np.float32(settings.of_weights * self.alive.size / most), np.float32(settings.of_margins),
+            np.float32(settings.of_weights * max(1, self.alive.size) / most), np.float32(settings.of_margins),
             np.float32(settings.over), problem.bias,
         )  # fmt: skip
 

@@ -161,7 +161,7 @@ def test_a_start_and_a_gap_are_used(cli: Cli) -> None:
 
 
 def test_validation_data_can_stop_the_run(cli: Cli) -> None:
-    base = ("solve", "fsp-m", WDBC, "--scale", "standard", "-p", "M=4", "--json", "-")
+    base = ("solve", "fsp-m", WDBC, "--scale", "standard", "-p", "M=6", "--json", "-")
     outcome = cli(*base, "--gap", "0", "--validation", WDBC, "--time-limit", 60)
     document = strict(outcome.out)
     assert document["stop_reason"] == "VALIDATION"

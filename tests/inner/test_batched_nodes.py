@@ -21,6 +21,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.subproblem import Subproblem
 from mipfs.inner.unit import Unit
+from mipfs.kernels import batch
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import FirstDuals, OpenNodes
 from mipfs.proof.duals import DualStore
@@ -148,6 +149,29 @@ def test_what_takes_too_long_goes_to_the_interior_point() -> None:
     assert dict(result.counters)["rescued"] > 0
     assert result.status is Status.OPTIMAL
     assert mipfs.verify(result, problem.data).accepted
+
+
+@pytest.mark.parametrize("M", [0, 2])
+def test_nodes_that_are_given_up_again_and_again_are_split_by_the_tree(M: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numbers are too far apart for every node, the interior point alone finds the optimum."""
+
+    def divides_by_nothing(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    problem = problem_of("groups", "hinge", 3, M=M, lam=0.5)
+    expected = mipfs.solve(problem, gap=1e-4, relax="interior")
+    monkeypatch.setattr(batch, "explore", divides_by_nothing)
+    result = mipfs.solve(problem, gap=1e-4, relax="batch", iteration_limit=500)
+    assert (result.status, expected.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert result.objective == pytest.approx(expected.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_selected_where_all_are_too_dear(seed: int) -> None:
+    problem = problem_of("groups", "hinge", seed, M=0, lam=50.0)
+    result = mipfs.solve(problem, gap=1e-4, iteration_limit=20)
+    assert result.status is Status.OPTIMAL
+    assert result.selected == ()
 
 
 def test_a_unit_that_is_stopped_gives_its_nodes_back() -> None:

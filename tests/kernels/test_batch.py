@@ -13,7 +13,7 @@ from mipfs.kernels import batch, units
 from mipfs.kernels.structures import LIMITS, Piece
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import scores_above
-from tests.inner.test_batch import KINDS, LOSSES, NEVER, problem_of, unit_of
+from tests.inner.test_batched_nodes import KINDS, LOSSES, NEVER, problem_of, unit_of
 
 Array = npt.NDArray[np.float64]
 
