@@ -213,6 +213,7 @@ def test_an_executor_that_loses_everything_is_none(kind: str, tmp_path: Path) ->
     assert executor.lost > 5
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("limit", [1, 40, 300, 1200])
 @pytest.mark.parametrize("kind", ["hinge", "rows", "groups, rows"])
 def test_a_limit_of_nodes_is_overshot_by_one_batch_at_most(

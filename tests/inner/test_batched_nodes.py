@@ -85,6 +85,7 @@ def value_of(problem: mipfs.Problem, sigma: npt.NDArray[np.bool_]) -> float:
     return subproblem.solve(sigma.astype(float), 1e-9).value
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> None:
@@ -109,6 +110,7 @@ def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> Non
             assert bound >= exact.lower - 1.5e-3 * abs(exact.lower)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_end_at_the_optimum(kind: str, loss: str) -> None:

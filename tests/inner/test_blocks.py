@@ -104,6 +104,7 @@ def test_blocks_depend_on_the_shape_alone() -> None:
     assert cut(np.zeros(1), 3).tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize(("n", "k"), [(400, 30), (30, 400), (2000, 5)])
 def test_products_are_those_of_one_thread_to_the_bit(kind: str, n: int, k: int, small: None) -> None:
