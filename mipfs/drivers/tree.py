@@ -218,7 +218,7 @@ class Tree(TreeProof):
         if not way < math.inf or way <= self.settings.near * abs(self.cutoff):
             return self.n_open
         end = self.waiting.least + self.settings.reach * way
-        return int(np.count_nonzero(self.waiting.heads["bound"] <= end))
+        return int(np.count_nonzero(self.waiting.bounds <= end))
 
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mipfs.inner.boolean_node import INSIDE, OUTSIDE, Warm
 from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes
-from mipfs.plumbing.arrays import Arrays, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.tape import Tape
 
 WORD = 4
@@ -81,6 +81,9 @@ class Waiting:
     def __init__(self, folder: Path | None = None) -> None:
         self._tape = Tape(folder)
         self._heads = np.empty(0, OPEN_NODE)
+        self._bounds = np.empty(0)
+        self._least: float | None = math.inf
+        self._filled = 0
         self._size = 0
         self._order = 0
 
@@ -93,9 +96,16 @@ class Waiting:
         return self._heads[: self._size]
 
     @property
+    def bounds(self) -> Array:
+        """The bounds of all, in the order of `heads`, one behind the other: what is looked at most often."""
+        return self._bounds[: self._size]
+
+    @property
     def least(self) -> float:
         """The least bound; inf where none waits."""
-        return float(self.heads["bound"].min(initial=math.inf))
+        if self._least is None:
+            self._least = float(self.bounds.min(initial=math.inf))
+        return self._least
 
     def extend(self, nodes: OpenNodes, in_order: bool = False) -> None:
         """Put nodes among them, which come one after the other, or with `in_order` in the order that they had."""
@@ -107,10 +117,13 @@ class Waiting:
         heads["start"] += len(self._tape) // WORD
         self._tape.extend(nodes.words)
         if self._size + count > self._heads.size:
-            room = np.empty(max(64, int(GROWTH * (self._size + count))), OPEN_NODE)
-            room[: self._size] = self.heads
-            self._heads = room
-        self._heads[self._size : self._size + count] = heads
+            room = max(64, int(GROWTH * (self._size + count)))
+            self._heads, self._bounds = _grown(self.heads, room), _grown(self.bounds, room)
+        own = slice(self._size, self._size + count)
+        self._heads[own], self._bounds[own] = heads, heads["bound"]
+        self._filled += _filling(heads)
+        if self._least is not None:
+            self._least = float(heads["bound"].min(initial=self._least))
         self._size += count
 
     def pop(self, count: int, size: int) -> OpenNodes:
@@ -135,14 +148,13 @@ class Waiting:
     def clear(self) -> npt.NDArray[Any]:
         """The records of all, which wait no more."""
         heads = self.heads.copy()
-        self._tape, self._size = self._tape.beside(), 0
+        self._tape, self._size, self._filled, self._least = self._tape.beside(), 0, 0, math.inf
         return heads
 
     def _first(self, count: int) -> Integers:
         """Where the `count` nodes of least bound are, in order."""
-        heads = self.heads
-        bound, order = heads["bound"], heads["order"]
-        if count >= heads.size:
+        bound, order = self.bounds, self.heads["order"]
+        if count >= bound.size:
             return np.lexsort((order, bound))
         last = np.partition(bound, count - 1)[count - 1]
         some = np.flatnonzero(bound <= last)
@@ -151,16 +163,18 @@ class Waiting:
     def _drop(self, chosen: Integers) -> None:
         """Take records out; the last ones come into their places."""
         size = self._size - chosen.size
+        self._filled -= _filling(self._heads[chosen])
         behind = np.ones(chosen.size, dtype=bool)
         behind[chosen[chosen >= size] - size] = False
-        self._heads[chosen[chosen < size]] = self._heads[size + np.flatnonzero(behind)]
-        self._size = size
+        to, of = chosen[chosen < size], size + np.flatnonzero(behind)
+        self._heads[to], self._bounds[to] = self._heads[of], self._bounds[of]
+        self._size, self._least = size, None
 
     def _read(self, heads: npt.NDArray[Any], size: int) -> OpenNodes:
         """Nodes with their words, one behind the other."""
         sizes = words_of(heads, size)
         starts, ends = WORD * heads["start"], WORD * (heads["start"] + sizes)
-        data = b"".join(map(self._tape.read, starts.tolist(), ends.tolist()))
+        data = self._tape.read_all(starts.tolist(), ends.tolist())
         moved = heads.copy()
         moved["start"] = np.cumsum(sizes) - sizes
         return OpenNodes(moved, np.frombuffer(data, dtype=np.int32))
@@ -168,8 +182,9 @@ class Waiting:
     def _tidy(self, size: int) -> None:
         """Write the words anew where most of them are of nodes that were taken."""
         beyond = len(self._tape) - LEAST_LITTER
-        if beyond > 0 and beyond > LITTER * WORD * int(words_of(self.heads, size).sum()):
+        if beyond > 0 and beyond > LITTER * WORD * (self._size * -(-size // BITS) + self._filled):
             self._heads, self._tape = self._copied(size)
+            self._bounds = self._heads["bound"].copy()
 
     def _copied(self, size: int, taken: Sequence[OpenNodes] = ()) -> tuple[npt.NDArray[Any], Tape]:
         """Records and words of all in the order in which they came, behind those that are `taken`."""
@@ -189,6 +204,18 @@ class Waiting:
         heads, tape = self._copied(size, taken)
         columns = {f"node_{name}": heads[name] for name in heads.dtype.names or ()}
         return {**columns, "node_words": tape.array().view(np.int32)}
+
+
+def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    """An array with room for more behind it."""
+    grown = np.empty(room, array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+def _filling(heads: npt.NDArray[Any]) -> int:
+    """How many words some nodes have beside the bits of what is out."""
+    return int(heads["inside"].sum() + 2 * heads["weights"].sum())
 
 
 def words_of(heads: npt.NDArray[Any], size: int) -> Integers:

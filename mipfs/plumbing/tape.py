@@ -7,7 +7,7 @@ import os
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -84,6 +84,13 @@ class Tape:
             return self._from_file(low, min(high, self._written)) + bytes(
                 self._tail[max(0, low - self._written) : max(0, high - self._written)]
             )
+
+    def read_all(self, lows: Sequence[int], highs: Sequence[int]) -> bytes:
+        """What lies in many places, one behind the other."""
+        if self._written:
+            return b"".join(map(self.read, lows, highs))
+        with self._lock, memoryview(self._tail) as held:
+            return b"".join([held[low:high] for low, high in zip(lows, highs, strict=True)])
 
     def _from_file(self, low: int, high: int) -> bytes:
         file = self._file

@@ -108,13 +108,11 @@ class DualStore:
         """Where the vectors end, the first 0 included, their grids, levels and widths."""
         return self._start, self._q, self._level, self._width
 
-    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytearray, Whole, Whole, Whole, Whole]:
+    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Whole, Whole, Whole, Whole]:
         """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
         start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._numbers)
         first, last = start[ids], start[ids + 1]
-        data = bytearray()
-        for low, high in zip(first.tolist(), last.tolist(), strict=True):
-            data += self._bytes.read(low, high)
+        data = self._bytes.read_all(first.tolist(), last.tolist())
         return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
 
     def get(self, index: int) -> tuple[Integers, int]:
