@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Solved
-from mipfs.inner.boolean_node import NO_ROWS, States, branching, coarser
+from mipfs.inner.boolean_node import NO_ROWS, States, Warm, branching, coarser
 from mipfs.kernels import batch, subtree, units
 from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
@@ -60,6 +61,24 @@ def carries(problem: Problem) -> bool:
     return bool(is_near and n * count <= MOST_NUMBERS and min(n, count) ** 2 <= MOST_SQUARE)
 
 
+def is_long(problem: Problem, count: int, settings: BatchSettings) -> bool:
+    """Whether data are dense and long on two sides, over `count` atoms: there an iteration on many nodes gains most."""
+    return not problem.data.block().is_sparse and min(problem.data.n_samples, count) >= settings.long
+
+
+class Relaxed(NamedTuple):
+    """A node that was relaxed alone.
+
+    alpha : (n,) its best dual vector;  warm : norms of the weights of the atoms, and the intercept
+    sigma : (k,);  steps : iterations
+    """
+
+    alpha: Array
+    warm: Warm
+    sigma: Array
+    steps: int
+
+
 class Batch:
     """The node solver on the atoms that are still alive, beside `mipfs.inner.boolean_node.Relaxation`.
 
@@ -87,7 +106,8 @@ class Batch:
         settings: BatchSettings = BatchSettings(),
     ) -> None:
         self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
-        self.nodes, self.settings = nodes, settings
+        self.nodes = nodes
+        self.settings = settings.of_long() if is_long(problem, alive.size, settings) else settings
         self._steering = steering_of(nodes)
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
@@ -100,7 +120,7 @@ class Batch:
         penalty = given(np.array(problem.penalty[alive], dtype=float))
         most = -1 if problem.M is None else problem.M
         self._given = batch.Given(
-            batch.Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(settings)
+            batch.Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
         )
 
     def _shape(self) -> batch.Shape:
@@ -138,7 +158,7 @@ class Batch:
             V, back, across = U, U.T @ A, values[:, None] * U.T
         else:
             values, V = np.linalg.eigh(A.T @ A)
-            values, back, across = np.maximum(values, 0.0), V.T, np.empty((0, 0))
+            values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
         factor = batch.Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
         return factor, self._scoring(X, np.asarray(block.center, dtype=float))
 
@@ -209,6 +229,35 @@ class Batch:
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gathered(pieces)
 
+    def relaxed(self, states: States, must_stop: Callable[[], bool]) -> Relaxed | None:
+        """Relax one node from nothing, such as the root; None where it does not come near in its iterations.
+
+        Parameters
+        ----------
+        states : (k,) FREE, INSIDE or OUTSIDE
+        must_stop : asked now and then; what there is by then is returned
+        """
+        samples, grid, _, _, given_, pieces, own = self._handed(1)
+        assert self.loss.kernels is not None
+        samples = samples._replace(loss=self.loss.kernels.made)
+        pieces.states[0, 0], pieces.weights[0, 0] = states, 0.0
+        node = pieces.nodes[0, 0]
+        node["intercept"], node["start"] = 0.0, 0
+        own.room.kept[0, 0] = 0.0
+        lanes, settings, meets = own.lanes, self.settings, False
+        lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
+        try:
+            while not (meets or must_stop()) and lanes.used[0] < settings.most_root:
+                meets = batch.relax(samples, grid, given_, pieces, own, settings.near_root, settings.most // 4)
+        except ZeroDivisionError:
+            return None
+        if not (meets or must_stop()) and lanes.upper[0] - lanes.lower[0] > settings.stuck * abs(lanes.upper[0]):
+            return None
+        sizes = np.sqrt(_sums(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
+        alpha, sigma = lanes.best[0].astype(float) * self.size, lanes.sigma[0].astype(float)
+        warm = Warm(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
+        return Relaxed(alpha, warm, sigma, int(lanes.used[0]))
+
     @cached_property
     def _branch(self) -> Step:
         """The branching rule, not compiled yet."""
@@ -240,7 +289,9 @@ class Batch:
         _, grid, _, _, _, pieces, own = handed
         of_units = units.steps(pieces, grid.c, own.earned.v)
         explore = Step.of(batch.explore, self._branch, *handed)
-        return [explore], [self._branch, *self.loss.kernels.steps, *of_units]
+        samples, grid, _, _, given_, pieces, own = handed
+        alone = Step.of(batch.relax, samples, grid, given_, pieces, own, 0.0, 0)
+        return [explore], [alone, self._branch, *self.loss.kernels.steps, *of_units]
 
 
 def _narrow(array: Array) -> npt.NDArray[np.float32]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.errors import UsageError
-from mipfs.inner.batch import Batch
+from mipfs.inner.batch import Batch, is_long
 from mipfs.inner.batch import carries as batch_carries
 from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.boolean_node import (
@@ -178,6 +178,11 @@ class RowsRelaxation:
         """Whether warm starts hold the weights of single features, not norms."""
         return isinstance(self.kernel, Relaxation)
 
+    @property
+    def _is_long(self) -> bool:
+        """Whether the batch relaxes the root, too."""
+        return isinstance(self.kernel, Batch) and is_long(self.problem, self.alive.size, self.batch)
+
     def _interior(self) -> Boolean:
         solver = copy.copy(self.boolean)
         solver.must_stop = self.must_stop
@@ -201,7 +206,7 @@ class RowsRelaxation:
     def begin_root(self, states: States) -> None:
         """Find what `solve_root` begins with, where that may pay: a limit from here on leaves its bound."""
         after = self.propagation(states)
-        if after.broken is None and may_pay(self.problem, self.settings):
+        if after.broken is None and not self._is_long and may_pay(self.problem, self.settings):
             self._find_known(after.states)
 
     def _find_known(self, states: States) -> None:
@@ -210,10 +215,23 @@ class RowsRelaxation:
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
+        relaxed = self.kernel.relaxed(states, self.must_stop) if self._is_long else None
+        if relaxed is not None:
+            return self._of_relaxed(states, *relaxed)
         if not self._known:
             self._find_known(states)
         solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
         return self._outcome(solved, states, np.inf), solved.cut
+
+    def _of_relaxed(
+        self, states: States, alpha: Array, warm: Warm, sigma: Array, steps: int
+    ) -> tuple[RowsOutcome, Cut]:
+        """What the dual vector of a root earns that the iteration of the batch relaxed."""
+        whole, q = self.rounded(alpha)
+        none = self.pricing.none
+        bound, goes_in, goes_out = self.bound(whole, q, none, states, np.inf)
+        outcome = RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, steps, none)
+        return outcome, self.cut(whole, q)
 
     def unit_size(self, count: int, least_units: int) -> int:
         """Nodes of a unit of work where `count` are handed out, which are to be `least_units` units."""
@@ -222,7 +240,7 @@ class RowsRelaxation:
     @property
     def handed(self) -> int:
         """Nodes that are handed out at a time at least."""
-        return self.batch.handed if isinstance(self.kernel, Batch) else 1
+        return self.kernel.settings.handed if isinstance(self.kernel, Batch) else 1
 
     @property
     def budget(self) -> int:

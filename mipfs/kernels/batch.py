@@ -95,8 +95,8 @@ class Factor(NamedTuple):
     """The matrices that never change, float32.
 
     A : (n, q)
-    V, back : A'A = VΛV': V (q, q) and V'; of fewer samples than columns AA' = UΛU': U (n, n) and U'A (n, q)
-    across : (n, n) ΛU' then, else (0, 0);  values : (q,) or (n,) Λ
+    V : A'A = VΛV': V (q, q); of fewer samples than columns AA' = UΛU': U (n, n);  values : (q,) or (n,) Λ
+    back, across : U'A (n, q) and ΛU' (n, n) then, else (0, 0)
     """
 
     A: npt.NDArray[Any]
@@ -265,6 +265,27 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
 
 
 @compiled(nogil=True)
+def relax(samples, grid, given, pieces, own, tol, more):  # type: ignore[no-untyped-def]
+    """Relax the node in place 0 of the only piece by `more` iterations, or until both its values meet to `tol`.
+
+    The first call begins with it, which `lanes.used` = 0 says; returns whether they meet.
+    """
+    samples, grid, given, pieces, own = lent((samples, grid, given, pieces, own))
+    lanes, room, rules = own.lanes, own.room, given.rules
+    if lanes.used[0] == 0:
+        lanes.of[0], lanes.node[0] = 0, 0
+        _fill(given, grid, pieces, own, 0, 1)
+    end = lanes.used[0] + more
+    while lanes.used[0] < end:
+        advance(given.shape, given.factor, lanes, room, samples.loss, 1, rules.steps)
+        _look(given, samples, own, 1)
+        if lanes.upper[0] - lanes.lower[0] <= tol * abs(lanes.upper[0]):
+            return True
+        adapt(lanes, rules.adapt, 1)
+    return False
+
+
+@compiled(nogil=True)
 def _give_back(pieces):  # type: ignore[no-untyped-def]
     """Nodes that are still being relaxed are open again."""
     for i in range(pieces.totals.shape[0]):
@@ -288,7 +309,7 @@ def advance(shape, factor, lanes, room, loss, count, steps):  # type: ignore[no-
         if across.size == 0:
             np.dot(e, V, s)
             _divide(factor.values, lanes, s)
-            np.dot(s, back, x)
+            np.dot(s, V.T, x)  # V once more, and A twice in turn: each is read from memory once an iteration
             np.dot(x, A.T, m)
         else:
             np.dot(e, A.T, t)

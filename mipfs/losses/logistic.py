@@ -22,7 +22,7 @@ from mipfs.losses.terms import Terms
 from mipfs.stated import StatedLoss, U
 
 Array = npt.NDArray[np.float64]
-PROXIMAL_STEPS = 4
+PROXIMAL_STEPS = 3
 """Newton's steps of a proximal step: it begins at the last margin, which is near."""
 
 

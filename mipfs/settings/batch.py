@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from mipfs.plumbing.declared import Count, Declared, Excess, Positive, Within
@@ -51,3 +51,18 @@ class BatchSettings(Declared):
     split."""
     integral: Tolerance = 1e-3
     """Distance from 0 or 1 up to which a relaxed σ counts as integral."""
+    most_root: Count = 1000
+    """Iterations after which the root is left to the interior point, where its values are far apart still."""
+    near_root: Tolerance = 2e-4
+    """Relative gap to which the root is relaxed: its children begin with it, and are relaxed further."""
+    long: Count = 400
+    """Samples, and columns, from which on dense data are long on two sides: there the root is relaxed in this way too,
+    and where nothing else is asked for, nodes are."""
+    long_lanes: Count = 128
+    """Nodes that are relaxed at once there: matrices come from memory once an iteration, for all of them. Half as many
+    are a unit of work at least, and twice as many are begun in one: a second of one core at n = p = 2,000."""
+
+    def of_long(self) -> BatchSettings:
+        """The settings for dense data that are long on two sides."""
+        lanes = self.long_lanes
+        return replace(self, lanes=lanes, least=max(1, lanes // 2), handed=2 * lanes, budget=2 * lanes)
