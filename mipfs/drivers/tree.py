@@ -108,7 +108,7 @@ class Tree(TreeProof):
             alive = np.arange(alive.size)
         settings = self.run.settings
         few = settings.completions if are_few(self.run.problem, settings.completions) else None
-        rule, relax = RULES[self.settings.branching], self.run.options.relax
+        rule, relax = RULES[self.settings.branching], self.relaxation.relax
         return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, relax)
 
     def open_root(self) -> None:

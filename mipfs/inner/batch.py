@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Solved
 from mipfs.inner.boolean_node import NO_ROWS, States, Warm, branching, coarser
@@ -39,6 +40,9 @@ KINDS = "features", "scaled features", "groups", "tree"
 """Atoms whose columns are stored."""
 MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
 """Numbers of the columns that are held twice, and of the matrix whose eigenvectors are."""
+MOST_LONG, MOST_SPREAD = 2**23, 1.0
+"""Numbers of the columns, and spread of the logarithms of their norms, up to which the batch goes before the kernels,
+see `gains`."""
 FAR = 3e38
 """What is infinite, in float32."""
 WIDEST = 1e12
@@ -64,6 +68,21 @@ def carries(problem: Problem) -> bool:
 def is_long(problem: Problem, count: int, settings: BatchSettings) -> bool:
     """Whether data are dense and long on two sides, over `count` atoms: there an iteration on many nodes gains most."""
     return not problem.data.block().is_sparse and min(problem.data.n_samples, count) >= settings.long
+
+
+def gains(problem: Problem) -> bool:
+    """Whether the batch leaves less than the kernels, of a problem that both take: of dense data long on two sides.
+
+    Not where columns are more than samples, or of very different size: there an iteration brings little.
+    """
+    data, count = problem.data, problem.atoms.count
+    if not (
+        is_long(problem, count, BatchSettings()) and count <= data.n_samples and data.n_samples * count <= MOST_LONG
+    ):
+        return False
+    squares = centred_squares(data)
+    sizes = np.log(squares[squares > 0.0])
+    return bool(0.5 * sizes.std() <= MOST_SPREAD) if sizes.size else False
 
 
 class Relaxed(NamedTuple):

@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.errors import UsageError
-from mipfs.inner.batch import Batch, is_long
+from mipfs.inner.batch import Batch, Relaxed, is_long
 from mipfs.inner.batch import carries as batch_carries
+from mipfs.inner.batch import gains as batch_gains
 from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.boolean_node import (
     FREE,
@@ -89,6 +90,8 @@ def prices_suffice(problem: Problem) -> bool:
 def relaxes(problem: Problem, wanted: str | None = None) -> str:
     """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can.
 
+    The batch goes before the kernels where it leaves less (`mipfs.inner.batch.gains`).
+
     Raises
     ------
     UsageError
@@ -98,7 +101,9 @@ def relaxes(problem: Problem, wanted: str | None = None) -> str:
     able.append("interior")
     if wanted is not None and wanted not in able:
         raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
-    return able[0] if wanted is None else wanted
+    if wanted is not None:
+        return wanted
+    return "batch" if {"kernels", "batch"} <= set(able) and batch_gains(problem) else able[0]
 
 
 class RowsRelaxation:
@@ -215,22 +220,21 @@ class RowsRelaxation:
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
-        relaxed = self.kernel.relaxed(states, self.must_stop) if self._is_long else None
-        if relaxed is not None:
-            return self._of_relaxed(states, *relaxed)
+        if isinstance(self.kernel, Batch) and self._is_long:
+            relaxed = self.kernel.relaxed(states, self.must_stop)
+            if relaxed is not None:
+                return self._of_relaxed(states, relaxed)
         if not self._known:
             self._find_known(states)
         solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
         return self._outcome(solved, states, np.inf), solved.cut
 
-    def _of_relaxed(
-        self, states: States, alpha: Array, warm: Warm, sigma: Array, steps: int
-    ) -> tuple[RowsOutcome, Cut]:
+    def _of_relaxed(self, states: States, relaxed: Relaxed) -> tuple[RowsOutcome, Cut]:
         """What the dual vector of a root earns that the iteration of the batch relaxed."""
-        whole, q = self.rounded(alpha)
+        whole, q = self.rounded(relaxed.alpha)
         none = self.pricing.none
-        bound, goes_in, goes_out = self.bound(whole, q, none, states, np.inf)
-        outcome = RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, steps, none)
+        bound, inside, out = self.bound(whole, q, none, states, np.inf)
+        outcome = RowsOutcome(bound, whole, q, relaxed.warm, relaxed.sigma, inside, out, relaxed.steps, none)
         return outcome, self.cut(whole, q)
 
     def unit_size(self, count: int, least_units: int) -> int:

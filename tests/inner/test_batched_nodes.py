@@ -19,6 +19,7 @@ from mipfs.inner.batch import Batch, carries
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
 from mipfs.inner.regularised import RegularisedSolver
+from mipfs.inner.rows_node import RowsRelaxation, relaxes
 from mipfs.inner.subproblem import Subproblem
 from mipfs.inner.unit import Unit
 from mipfs.kernels import batch
@@ -197,6 +198,62 @@ def test_what_relaxes_is_a_rule_and_an_option() -> None:
         mipfs.solve(rows, driver="branch", relax="batch")
     with pytest.raises(UsageError, match="relax = 'kernels'"):
         mipfs.solve(problem_of("box", "hinge", 0), driver="branch", relax="kernels")
+
+
+def dense(n: int, p: int, seed: int, spread: float = 0.0) -> mipfs.Instance:
+    """Dense data, a few of whose columns tell; norms of the columns differ by a factor of e^spread."""
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, p))
+    y = np.where(X[:, :4].sum(axis=1) + r.normal(size=n) > 0.0, 1.0, -1.0)
+    return mipfs.Instance.from_arrays(X * np.exp(spread * r.normal(size=p)), y)
+
+
+def test_dense_data_long_on_two_sides_go_to_the_batch() -> None:
+    long = mipfs.Problem(dense(420, 400, 1), M=3, C=1.0)
+    assert relaxes(long) == "batch"
+    assert relaxes(long, "kernels") == "kernels"
+    assert relaxes(mipfs.Problem(dense(399, 400, 1), M=3, C=1.0)) == "kernels"
+    assert relaxes(mipfs.Problem(dense(420, 450, 1), M=3, C=1.0)) == "kernels"
+    assert relaxes(mipfs.Problem(dense(420, 400, 1, spread=2.0), M=3, C=1.0)) == "kernels"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_long_root_is_that_of_the_interior_point(loss: str) -> None:
+    problem = mipfs.Problem(dense(420, 400, 2), M=4, C=0.1, loss=loss)
+    states = np.full(400, FREE, dtype=np.int8)
+    found = dict[str, Any]()
+    for relax in ("batch", "kernels"):
+        relaxation = RowsRelaxation(problem, np.arange(400), lambda: False, NEVER, relax=relax)
+        found[relax], cut = relaxation.solve_root(states, 1e-6)
+        assert found[relax].bound <= found["batch"].bound * (1.0 + 1e-3)
+        assert cut.dual is not None
+    assert found["batch"].bound <= found["kernels"].bound * (1.0 + 1e-6)
+    assert found["batch"].bound == pytest.approx(found["kernels"].bound, rel=1e-3)
+    assert found["batch"].sigma.sum() == pytest.approx(4.0, abs=1e-2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_long_tree_ends_where_that_of_the_kernels_does(loss: str) -> None:
+    data = dense(420, 400, 3)
+    problem = mipfs.Problem(data, M=4, C=0.01, loss=loss)
+    one, other = mipfs.solve(problem, "branch", threads=1), mipfs.solve(problem, "branch", threads=2)
+    by_kernels = mipfs.solve(problem, "branch", relax="kernels")
+    assert one.status is by_kernels.status is Status.OPTIMAL
+    assert one.objective == pytest.approx(by_kernels.objective, rel=1e-4)
+    assert one.bound == other.bound
+    assert one.counters == other.counters
+    assert mipfs.verify(one, data).accepted
+
+
+def test_a_long_root_that_is_stopped_leaves_what_it_has() -> None:
+    problem = mipfs.Problem(dense(420, 400, 4), M=4, C=1.0)
+    relaxation = RowsRelaxation(problem, np.arange(400), lambda: True, NEVER, relax="batch")
+    outcome, _ = relaxation.solve_root(np.full(400, FREE, dtype=np.int8), 1e-6)
+    assert np.isfinite(outcome.bound)
+    assert outcome.bound <= 0.0
+    result = mipfs.solve(problem, "branch", time_limit=1e-3)
+    assert result.bound >= 0.0
+    assert mipfs.verify(result, problem.data).accepted
 
 
 @pytest.mark.parametrize("loss", LOSSES)
