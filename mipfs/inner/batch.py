@@ -40,9 +40,9 @@ KINDS = "features", "scaled features", "groups", "tree"
 """Atoms whose columns are stored."""
 MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
 """Numbers of the columns that are held twice, and of the matrix whose eigenvectors are."""
-MOST_LONG, MOST_SPREAD = 2**23, 1.0
-"""Numbers of the columns, and spread of the logarithms of their norms, up to which the batch goes before the kernels,
-see `gains`."""
+MOST_LONG, MOST_COLUMNS, MOST_SPREAD = 2**23, 2048, 1.0
+"""Numbers of the columns, columns, whose eigenvectors take a second then, and spread of the logarithms of their norms up
+to which the batch goes before the kernels, see `gains`."""
 FAR = 3e38
 """What is infinite, in float32."""
 WIDEST = 1e12
@@ -267,7 +267,7 @@ class Batch:
         lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
         try:
             while not (meets or must_stop()) and lanes.used[0] < settings.most_root:
-                meets = batch.relax(samples, grid, given_, pieces, own, settings.near_root, settings.most // 4)
+                meets = batch.relax(samples, grid, given_, pieces, own, settings.near_root, 2 * settings.steps)
         except ZeroDivisionError:
             return None
         if not (meets or must_stop()) and lanes.upper[0] - lanes.lower[0] > settings.stuck * abs(lanes.upper[0]):
