@@ -109,7 +109,8 @@ class Options(Declared):
     relax : {"kernels", "batch", "interior"}, optional
         What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
         many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. By default the first
-        of these that takes the problem, and the second where dense data have 400 to 2,048 columns of like size, and as many samples.
+        of these that takes the problem, and the second where dense data have 400 to 2,048 columns of like size, and as
+        many samples.
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     executor : Executor, optional

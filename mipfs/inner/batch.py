@@ -41,8 +41,8 @@ KINDS = "features", "scaled features", "groups", "tree"
 MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
 """Numbers of the columns that are held twice, and of the matrix whose eigenvectors are."""
 MOST_LONG, MOST_COLUMNS, MOST_SPREAD = 2**23, 2048, 1.0
-"""Numbers of the columns, columns, whose eigenvectors take a second then, and spread of the logarithms of their norms up
-to which the batch goes before the kernels, see `gains`."""
+"""Numbers of the columns, columns (whose eigenvectors take a second then), and spread of the logarithms of their norms
+up to which the batch goes before the kernels, see `gains`."""
 FAR = 3e38
 """What is infinite, in float32."""
 WIDEST = 1e12
