@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
@@ -225,3 +225,31 @@ def test_explorations_leave_the_pieces_of_a_proof() -> None:
         leaves = (places["outside"] < 0) & (places["inside"] < 0)
         closed = leaves & (places["dual"] >= 0)
         assert np.count_nonzero(leaves) == np.count_nonzero(open_ones) + np.count_nonzero(closed)
+
+
+def test_one_node_relaxed_to_its_end_is_an_svm_where_all_are_in() -> None:
+    """With room for every feature the perspective is ½‖w‖²: SciPy solves that; called in two parts it is the same."""
+    problem = problem_of("plain", "logistic", 3, M=8)
+    solver = Batch(problem, np.arange(8), NEVER)
+    X, y, c = np.asarray(problem.data.X), problem.data.y, problem.c_i
+    Z = X - X.mean(axis=0)
+
+    def value(point: Array) -> float:
+        margins = y * (Z @ point[:-1] + (point[-1] if problem.bias else 0.0))
+        return float(0.5 * point[:-1] @ point[:-1] + c @ np.logaddexp(0.0, -margins))
+
+    exact = minimize(value, np.zeros(9), method="BFGS", options={"gtol": 1e-9}).fun
+    found = []
+    for parts, tol in (((100,), -1.0), ((20, 80), -1.0), ((200,), 1e-4)):
+        samples, grid, _, _, given, pieces, own = solver._handed(1)
+        samples = samples._replace(loss=solver.loss.kernels.made)
+        pieces.states[0, 0], pieces.weights[0, 0] = FREE, 0.0
+        pieces.nodes[0, 0]["intercept"], pieces.nodes[0, 0]["start"] = 0.0, 0
+        own.room.kept[0, 0], own.lanes.used[0] = 0.0, 0
+        meets = [bool(batch.relax(samples, grid, given, pieces, own, tol, part)) for part in parts]
+        assert meets[-1] == (tol > 0.0)
+        assert own.lanes.lower[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))
+        assert own.lanes.upper[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))
+        found.append((own.lanes.used[0], own.lanes.lower[0], own.lanes.w[0].tobytes()))
+    assert found[0] == found[1]
+    assert found[2][0] < found[0][0]
