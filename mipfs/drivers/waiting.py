@@ -215,7 +215,7 @@ def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
 
 def _filling(heads: npt.NDArray[Any]) -> int:
     """How many words some nodes have beside the bits of what is out."""
-    return int(heads["inside"].sum() + 2 * heads["weights"].sum())
+    return int(words_of(heads, 0).sum())
 
 
 def words_of(heads: npt.NDArray[Any], size: int) -> Integers:

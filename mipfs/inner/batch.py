@@ -42,7 +42,7 @@ MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
 """Numbers of the columns that are held twice, and of the matrix whose eigenvectors are."""
 MOST_LONG, MOST_COLUMNS, MOST_SPREAD = 2**23, 2048, 1.0
 """Numbers of the columns, columns (whose eigenvectors take a second then), and spread of the logarithms of their norms
-up to which the batch goes before the kernels, see `gains`."""
+up to which the batch goes before the kernels, see `leaves_less`."""
 FAR = 3e38
 """What is infinite, in float32."""
 WIDEST = 1e12
@@ -70,15 +70,14 @@ def is_long(problem: Problem, count: int, settings: BatchSettings) -> bool:
     return not problem.data.block().is_sparse and min(problem.data.n_samples, count) >= settings.long
 
 
-def gains(problem: Problem) -> bool:
+def leaves_less(problem: Problem) -> bool:
     """Whether the batch leaves less than the kernels, of a problem that both take: of dense data long on two sides.
 
     Not where columns are more than samples, or of very different size: there an iteration brings little.
     """
     data, count = problem.data, problem.atoms.count
-    if not (
-        is_long(problem, count, BatchSettings()) and count <= data.n_samples and data.n_samples * count <= MOST_LONG
-    ):
+    is_small = count <= min(data.n_samples, MOST_COLUMNS) and data.n_samples * count <= MOST_LONG
+    if not (is_small and is_long(problem, count, BatchSettings())):
         return False
     squares = centred_squares(data)
     sizes = np.log(squares[squares > 0.0])
@@ -126,7 +125,8 @@ class Batch:
     ) -> None:
         self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
         self.nodes = nodes
-        self.settings = settings.of_long() if is_long(problem, alive.size, settings) else settings
+        self.is_long = is_long(problem, alive.size, settings)
+        self.settings = settings.of_long() if self.is_long else settings
         self._steering = steering_of(nodes)
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
@@ -232,13 +232,10 @@ class Batch:
         ----------
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        handed = self._handed(limits.size)
-        samples, grid, _, _, given_, pieces, own = handed
+        samples, grid, _, _, given_, pieces, own = self._ready(limits.size)
         first = np.empty((limits.size, self.problem.data.n_samples))
         units.laid_out(nodes, duals, grid.c, pieces, first)
         own.room.kept[:, 0] = first / self.size
-        assert self.loss.kernels is not None
-        samples = samples._replace(loss=self.loss.kernels.made)
         try:
             batch.explore(self._branch.made(), samples, grid, sides, limits, given_, pieces, own)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
@@ -256,9 +253,7 @@ class Batch:
         states : (k,) FREE, INSIDE or OUTSIDE
         must_stop : asked now and then; what there is by then is returned
         """
-        samples, grid, _, _, given_, pieces, own = self._handed(1)
-        assert self.loss.kernels is not None
-        samples = samples._replace(loss=self.loss.kernels.made)
+        samples, grid, _, _, given_, pieces, own = self._ready(1)
         pieces.states[0, 0], pieces.weights[0, 0] = states, 0.0
         node = pieces.nodes[0, 0]
         node["intercept"], node["start"] = 0.0, 0
@@ -283,6 +278,12 @@ class Batch:
         nothing = np.empty(0)
         return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
 
+    def _ready(self, count: int) -> Handed:
+        """The same with the loss's compiled functions."""
+        samples, *_ = handed = self._handed(count)
+        assert self.loss.kernels is not None
+        return samples._replace(loss=self.loss.kernels.made), *handed[1:]
+
     def _handed(self, count: int) -> Handed:
         """What `explore` takes, for `count` explorations: limits and the first dual vectors are unset."""
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
@@ -305,10 +306,9 @@ class Batch:
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
         handed = self._handed(0)
-        _, grid, _, _, _, pieces, own = handed
+        samples, grid, _, _, given_, pieces, own = handed
         of_units = units.steps(pieces, grid.c, own.earned.v)
         explore = Step.of(batch.explore, self._branch, *handed)
-        samples, grid, _, _, given_, pieces, own = handed
         alone = Step.of(batch.relax, samples, grid, given_, pieces, own, 0.0, 0)
         return [explore], [alone, self._branch, *self.loss.kernels.steps, *of_units]
 

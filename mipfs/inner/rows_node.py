@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.errors import UsageError
-from mipfs.inner.batch import Batch, Relaxed, is_long
+from mipfs.inner.batch import Batch, Relaxed, leaves_less
 from mipfs.inner.batch import carries as batch_carries
-from mipfs.inner.batch import gains as batch_gains
 from mipfs.inner.boolean import Boolean, Known, Solved
 from mipfs.inner.boolean_node import (
     FREE,
@@ -90,7 +89,7 @@ def prices_suffice(problem: Problem) -> bool:
 def relaxes(problem: Problem, wanted: str | None = None) -> str:
     """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can.
 
-    The batch goes before the kernels where it leaves less (`mipfs.inner.batch.gains`).
+    The batch goes before the kernels where it leaves less (`mipfs.inner.batch.leaves_less`).
 
     Raises
     ------
@@ -103,7 +102,7 @@ def relaxes(problem: Problem, wanted: str | None = None) -> str:
         raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
     if wanted is not None:
         return wanted
-    return "batch" if {"kernels", "batch"} <= set(able) and batch_gains(problem) else able[0]
+    return "batch" if {"kernels", "batch"} <= set(able) and leaves_less(problem) else able[0]
 
 
 class RowsRelaxation:
@@ -186,7 +185,7 @@ class RowsRelaxation:
     @property
     def _is_long(self) -> bool:
         """Whether the batch relaxes the root, too."""
-        return isinstance(self.kernel, Batch) and is_long(self.problem, self.alive.size, self.batch)
+        return isinstance(self.kernel, Batch) and self.kernel.is_long
 
     def _interior(self) -> Boolean:
         solver = copy.copy(self.boolean)
@@ -219,8 +218,11 @@ class RowsRelaxation:
         self._known = [known(interior, self._ends(states)[1])]
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
-        """Solve a node to `tol` by the interior point; what it earned and its cut."""
-        if isinstance(self.kernel, Batch) and self._is_long:
+        """Solve a node to `tol` by the interior point; what it earned and its cut.
+
+        Of dense data long on two sides by the batch, to `BatchSettings.near_root`, where it comes near.
+        """
+        if isinstance(self.kernel, Batch) and self.kernel.is_long:
             relaxed = self.kernel.relaxed(states, self.must_stop)
             if relaxed is not None:
                 return self._of_relaxed(states, relaxed)

@@ -56,8 +56,8 @@ class BatchSettings(Declared):
     near_root: Tolerance = 2e-4
     """Relative gap to which the root is relaxed: its children begin with it, and are relaxed further."""
     long: Count = 400
-    """Samples, and columns, from which on dense data are long on two sides: there the root is relaxed in this way too,
-    and where nothing else is asked for, nodes are."""
+    """Samples, and columns, from which on dense data are long on two sides: there the root is relaxed in this way too.
+    Whether nodes of a plain problem are is a rule on shapes with this number at its default."""
     long_lanes: Count = 128
     """Nodes that are relaxed at once there: matrices come from memory once an iteration, for all of them. Half as many
     are a unit of work at least, and twice as many are begun in one: a second of one core at n = p = 2,000."""

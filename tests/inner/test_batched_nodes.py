@@ -214,6 +214,7 @@ def test_dense_data_long_on_two_sides_go_to_the_batch() -> None:
     assert relaxes(long, "kernels") == "kernels"
     assert relaxes(mipfs.Problem(dense(399, 400, 1), M=3, C=1.0)) == "kernels"
     assert relaxes(mipfs.Problem(dense(420, 450, 1), M=3, C=1.0)) == "kernels"
+    assert relaxes(mipfs.Problem(dense(2049, 2049, 1), M=3, C=1.0)) == "kernels"
     assert relaxes(mipfs.Problem(dense(420, 400, 1, spread=2.0), M=3, C=1.0)) == "kernels"
 
 

@@ -241,8 +241,7 @@ def test_one_node_relaxed_to_its_end_is_an_svm_where_all_are_in() -> None:
     exact = minimize(value, np.zeros(9), method="BFGS", options={"gtol": 1e-9}).fun
     found = []
     for parts, tol in (((100,), -1.0), ((20, 80), -1.0), ((200,), 1e-4)):
-        samples, grid, _, _, given, pieces, own = solver._handed(1)
-        samples = samples._replace(loss=solver.loss.kernels.made)
+        samples, grid, _, _, given, pieces, own = solver._ready(1)
         pieces.states[0, 0], pieces.weights[0, 0] = FREE, 0.0
         pieces.nodes[0, 0]["intercept"], pieces.nodes[0, 0]["start"] = 0.0, 0
         own.room.kept[0, 0], own.lanes.used[0] = 0.0, 0
