@@ -23,8 +23,9 @@ import numpy.typing as npt
 from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Solved
-from mipfs.inner.boolean_node import NO_ROWS, States, Warm, branching, coarser
+from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, Warm, branching, coarser
 from mipfs.kernels import batch, subtree, units
+from mipfs.kernels.batch_structures import Alive, Earned, Factor, Given, Lanes, Own, Room, Scoring, Shape
 from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.losses import get_loss
@@ -48,17 +49,19 @@ FAR = 3e38
 WIDEST = 1e12
 """The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
 
-Handed = tuple[Samples, Grid, RowSides, npt.NDArray[Any], batch.Given, Piece, batch.Own]
+Handed = tuple[Samples, Grid, RowSides, npt.NDArray[Any], Given, Piece, Own]
 """What `mipfs.kernels.batch.explore` takes, its steps aside."""
 
 
 def carries(problem: Problem) -> bool:
-    """Whether the batch takes the problem: stored atoms, a plain S, ½w² with or without a box, and a loss that has a
-    proximal step."""
+    """Whether the batch takes the problem: stored atoms, rows without extra variables, ½w² with or without a box, and a
+    loss that has a proximal step."""
     loss, block = get_loss(problem.loss), problem.data.block()
     known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
     has_step = loss.pointwise and loss.kernels is not None and loss.kernels.proximal is not None
-    if not (has_step and known and problem.atoms.kind in KINDS and problem.selection.is_plain and block.is_stored):
+    if not (
+        has_step and known and problem.atoms.kind in KINDS and not len(problem.selection.rows.extra) and block.is_stored
+    ):
         return False
     n, count = problem.data.n_samples, problem.atoms.columns(np.arange(problem.atoms.count)).ids.size
     is_near = problem.data.largest * math.sqrt(float(problem.c_i.max())) <= WIDEST
@@ -88,12 +91,13 @@ class Relaxed(NamedTuple):
     """A node that was relaxed alone.
 
     alpha : (n,) its best dual vector;  warm : norms of the weights of the atoms, and the intercept
-    sigma : (k,);  steps : iterations
+    sigma : (k,);  y : (rows,) multipliers of the user's rows;  steps : iterations
     """
 
     alpha: Array
     warm: Warm
     sigma: Array
+    y: Array
     steps: int
 
 
@@ -138,11 +142,11 @@ class Batch:
         self._off = TakenOff(problem.data, problem.bias)
         penalty = given(np.array(problem.penalty[alive], dtype=float))
         most = -1 if problem.M is None else problem.M
-        self._given = batch.Given(
-            batch.Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
+        self._given = Given(
+            Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
         )
 
-    def _shape(self) -> batch.Shape:
+    def _shape(self) -> Shape:
         """What all nodes share, beside matrices."""
         problem, settings, size = self.problem, self.settings, self.size
         root = math.sqrt(size)
@@ -152,7 +156,7 @@ class Batch:
         most = max(1, self.alive.size // 4) if problem.M is None else max(1, min(problem.M, self.alive.size))
         low, high = np.maximum(low, -FAR), np.minimum(high, FAR)
         has_ends = bool(np.any((low != 0.0) & (low > -FAR)) or np.any((high != 0.0) & (high < FAR)))
-        return batch.Shape(
+        return Shape(
             given(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
             _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
             np.float32(settings.of_weights * max(1, self.alive.size) / most), np.float32(settings.of_margins),
@@ -165,7 +169,7 @@ class Batch:
         low, high = (np.broadcast_to(np.asarray(end, dtype=float), p)[self._ids] for end in ends)
         return low, high
 
-    def _matrices(self) -> tuple[batch.Factor, batch.Scoring]:
+    def _matrices(self) -> tuple[Factor, Scoring]:
         """The columns, eigenvectors of the smaller of A'A and AA', and what scores are made of."""
         problem, root = self.problem, math.sqrt(self.size)
         block = problem.data.block(self._ids)
@@ -178,10 +182,10 @@ class Batch:
         else:
             values, V = np.linalg.eigh(A.T @ A)
             values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
-        factor = batch.Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
+        factor = Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
         return factor, self._scoring(X, np.asarray(block.center, dtype=float))
 
-    def _scoring(self, X: Array, center: Array) -> batch.Scoring:
+    def _scoring(self, X: Array, center: Array) -> Scoring:
         """What scores are made of: radii as of `Features.omega_error` and `Groups.score_error`."""
         regulariser = self.problem.regulariser
         squares, centers = np.square(X).sum(axis=0), np.square(center)
@@ -192,7 +196,7 @@ class Batch:
         low, high = (given(np.ascontiguousarray(end)) for end in ends)
         norms, centers = given(np.sqrt(squares)), given(np.sqrt(centers))
         scale = given(np.ascontiguousarray(scale))
-        return batch.Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge)
+        return Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge)
 
     def stopped_by(self, stop: States) -> Batch:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -232,10 +236,10 @@ class Batch:
         ----------
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        samples, grid, _, _, given_, pieces, own = self._ready(limits.size)
+        samples, grid, _, _, given_, pieces, own = self._ready(limits.size, sides)
         first = np.empty((limits.size, self.problem.data.n_samples))
         units.laid_out(nodes, duals, grid.c, pieces, first)
-        own.room.kept[:, 0] = first / self.size
+        own.room.kept[:, 0], pieces.prices[:, 0] = first / self.size, prices
         try:
             batch.explore(self._branch.made(), samples, grid, sides, limits, given_, pieces, own)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
@@ -245,24 +249,25 @@ class Batch:
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gathered(pieces)
 
-    def relaxed(self, states: States, must_stop: Callable[[], bool]) -> Relaxed | None:
+    def relaxed(self, states: States, sides: RowSides, must_stop: Callable[[], bool]) -> Relaxed | None:
         """Relax one node from nothing, such as the root; None where it does not come near in its iterations.
 
         Parameters
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE
+        sides : the user's rows
         must_stop : asked now and then; what there is by then is returned
         """
-        samples, grid, _, _, given_, pieces, own = self._ready(1)
+        samples, grid, _, _, given_, pieces, own = self._ready(1, sides)
         pieces.states[0, 0], pieces.weights[0, 0] = states, 0.0
         node = pieces.nodes[0, 0]
-        node["intercept"], node["start"] = 0.0, 0
+        node["intercept"], node["start"], node["parent"] = 0.0, 0, 0
         own.room.kept[0, 0] = 0.0
         lanes, settings, meets = own.lanes, self.settings, False
         lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
         try:
             while not (meets or must_stop()) and lanes.used[0] < settings.most_root:
-                meets = batch.relax(samples, grid, given_, pieces, own, settings.near_root, 2 * settings.steps)
+                meets = batch.relax(samples, grid, sides, given_, pieces, own, settings.near_root, 2 * settings.steps)
         except ZeroDivisionError:
             return None
         if not (meets or must_stop()) and lanes.upper[0] - lanes.lower[0] > settings.stuck * abs(lanes.upper[0]):
@@ -270,7 +275,7 @@ class Batch:
         sizes = np.sqrt(_sums(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
         alpha, sigma = lanes.best[0].astype(float) * self.size, lanes.sigma[0].astype(float)
         warm = Warm(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
-        return Relaxed(alpha, warm, sigma, int(lanes.used[0]))
+        return Relaxed(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
 
     @cached_property
     def _branch(self) -> Step:
@@ -278,13 +283,13 @@ class Batch:
         nothing = np.empty(0)
         return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
 
-    def _ready(self, count: int) -> Handed:
+    def _ready(self, count: int, sides: RowSides) -> Handed:
         """The same with the loss's compiled functions."""
-        samples, *_ = handed = self._handed(count)
+        samples, *_ = handed = self._handed(count, sides)
         assert self.loss.kernels is not None
         return samples._replace(loss=self.loss.kernels.made), *handed[1:]
 
-    def _handed(self, count: int) -> Handed:
+    def _handed(self, count: int, sides: RowSides = NO_ROWS) -> Handed:
         """What `explore` takes, for `count` explorations: limits and the first dual vectors are unset."""
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
         n, q, k = problem.data.n_samples, self._ids.size, self.alive.size
@@ -295,21 +300,23 @@ class Batch:
         sizes = q, self._given.factor.values.size, q, n, n, n
         e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
         kept = np.empty((count, m + 1, n), np.float32)
-        room = batch.Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
+        room = Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
         whole, numbers = np.empty((B, n), np.int64), np.empty(B, np.int64)
-        earned = batch.Earned(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
-        work = Work.of(n, k, 0, m, 0, self.stop, self._steering)
-        own = batch.Own(batch.Lanes.of_size(B, n, q, k), room, earned, work)
-        pieces = Piece.of(count, m, k, 0, 3 * m - 2, m * (8 * n + n // 4 + 4))
-        return samples, grid, NO_ROWS, np.empty(count, LIMITS), self._given, pieces, own
+        earned = Earned(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
+        rows = sides.indptr.size - 1
+        work = Work.of(n, k, rows, m, 0, self.stop, self._steering)
+        own = Own(Lanes.of_size(B, n, q, k, rows), room, earned, work)
+        places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * m if rows else 0)
+        pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
+        return samples, grid, sides, np.empty(count, LIMITS), self._given, pieces, own
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
         handed = self._handed(0)
-        samples, grid, _, _, given_, pieces, own = handed
+        samples, grid, sides, _, given_, pieces, own = handed
         of_units = units.steps(pieces, grid.c, own.earned.v)
         explore = Step.of(batch.explore, self._branch, *handed)
-        alone = Step.of(batch.relax, samples, grid, given_, pieces, own, 0.0, 0)
+        alone = Step.of(batch.relax, samples, grid, sides, given_, pieces, own, 0.0, 0)
         return [explore], [alone, self._branch, *self.loss.kernels.steps, *of_units]
 
 

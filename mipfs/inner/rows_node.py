@@ -223,7 +223,7 @@ class RowsRelaxation:
         Of dense data long on two sides by the batch, to `BatchSettings.near_root`, where it comes near.
         """
         if isinstance(self.kernel, Batch) and self.kernel.is_long:
-            relaxed = self.kernel.relaxed(states, self.must_stop)
+            relaxed = self.kernel.relaxed(states, self.propagation.sides, self.must_stop)
             if relaxed is not None:
                 return self._of_relaxed(states, relaxed)
         if not self._known:
@@ -234,9 +234,9 @@ class RowsRelaxation:
     def _of_relaxed(self, states: States, relaxed: Relaxed) -> tuple[RowsOutcome, Cut]:
         """What the dual vector of a root earns that the iteration of the batch relaxed."""
         whole, q = self.rounded(relaxed.alpha)
-        none = self.pricing.none
-        bound, inside, out = self.bound(whole, q, none, states, np.inf)
-        outcome = RowsOutcome(bound, whole, q, relaxed.warm, relaxed.sigma, inside, out, relaxed.steps, none)
+        prices = self.pricing.of(relaxed.y) or self.pricing.none
+        bound, inside, out = self.bound(whole, q, prices, states, np.inf)
+        outcome = RowsOutcome(bound, whole, q, relaxed.warm, relaxed.sigma, inside, out, relaxed.steps, prices)
         return outcome, self.cut(whole, q)
 
     def unit_size(self, count: int, least_units: int) -> int:

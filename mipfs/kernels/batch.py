@@ -15,20 +15,18 @@ nodes of n samples, q columns and G atoms.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 from numba.extending import register_jitable
 
 from mipfs.compiled import compiled
 from mipfs.compiled.lent import lent
 from mipfs.kernels import bound
 from mipfs.kernels.boolean_newton import STALLED
-from mipfs.kernels.earned import value_below
+from mipfs.kernels.earned import rounded_down, value_below
 from mipfs.kernels.loss import at_margins, dual, proximal
 from mipfs.kernels.node import in_play_of, node_bound, round_dual
 from mipfs.kernels.order import largest
+from mipfs.kernels.prices import drop_idle, price
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.subtree import (
     LEAF,
@@ -45,6 +43,7 @@ from mipfs.kernels.subtree import (
     split,
 )
 from mipfs.kernels.vectors import copy_to
+from mipfs.kernels.weights_step import HUGE, TINY, SigmaRows, reprice, weights_step
 from mipfs.regularisers import base, box
 
 sum_error = register_jitable(bound.sum_error)  # what compiled code calls, Python calls as it stands
@@ -58,172 +57,10 @@ OUT = 5
 f4 = np.float32
 BEYOND = 2e-6
 """By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take that."""
-SEARCHES = 30
-"""Steps at most of the search for the multiplier of the cardinality row."""
-TINY, HUGE = f4(1e-15), f4(1e18)
-"""Norms and multipliers that count as 0, and what divides by them: float32 has no square of less."""
-EXACT = f4(1e-4)
-"""By how much Σσ may miss the room that there is."""
-
-
-class Shape(NamedTuple):
-    """What all nodes share.
-
-    first : (G + 1,) the columns of atom g are first[g] … first[g + 1] − 1
-    low, high : (q,) ends of the weights
-    costs : (G,) penalties;  has_costs, has_ends : whether there are any, and finite ends that are not 0
-    c, top : (n,) loss weights and upper ends of the dual box, in units of the largest weight;  y : (n,)
-    rx, rm : ρ_x and ρ_m that a node begins with;  relax : r;  bias : whether there is an intercept
-    """
-
-    first: npt.NDArray[Any]
-    low: npt.NDArray[Any]
-    high: npt.NDArray[Any]
-    costs: npt.NDArray[Any]
-    has_costs: bool
-    has_ends: bool
-    c: npt.NDArray[Any]
-    top: npt.NDArray[Any]
-    y: npt.NDArray[Any]
-    rx: Any
-    rm: Any
-    relax: Any
-    bias: bool
-
-
-class Factor(NamedTuple):
-    """The matrices that never change, float32.
-
-    A : (n, q)
-    V : A'A = VΛV': V (q, q); of fewer samples than columns AA' = UΛU': U (n, n);  values : (q,) or (n,) Λ
-    back, across : U'A (n, q) and ΛU' (n, n) then, else (0, 0)
-    """
-
-    A: npt.NDArray[Any]
-    V: npt.NDArray[Any]
-    back: npt.NDArray[Any]
-    across: npt.NDArray[Any]
-    values: npt.NDArray[Any]
-
-
-class Scoring(NamedTuple):
-    """What scores are made of, in float64.
-
-    X : (n, q) the columns as they are stored;  center, low, high : (q,)
-    norms, centers : (q,) of columns, or (G,) of atoms, that bound rounding errors;  scale : (G,) λ
-    is_ridge : whether the term is ½w², else with ends
-    """
-
-    X: npt.NDArray[Any]
-    center: npt.NDArray[Any]
-    low: npt.NDArray[Any]
-    high: npt.NDArray[Any]
-    norms: npt.NDArray[Any]
-    centers: npt.NDArray[Any]
-    scale: npt.NDArray[Any]
-    is_ridge: bool
-
-
-class Room(NamedTuple):
-    """Scratch of an exploration of B lanes.
-
-    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,)
-    kept : (count, m + 1, n), the dual vectors that nodes of every piece begin with
-    """
-
-    e: npt.NDArray[Any]
-    s: npt.NDArray[Any]
-    omega: npt.NDArray[Any]
-    t: npt.NDArray[Any]
-    a: npt.NDArray[Any]
-    margins: npt.NDArray[Any]
-    done: npt.NDArray[Any]
-    kept: npt.NDArray[Any]
-
-
-class Earned(NamedTuple):
-    """The dual vectors of nodes that are done.
-
-    wholes : (B, n) int64;  exponents : (B,) int64;  g : (B,) rounded down;  v : (B, n) α∘y;  omega : (B, q)
-    s : (B, G) rounded up
-    """
-
-    wholes: npt.NDArray[Any]
-    exponents: npt.NDArray[Any]
-    g: npt.NDArray[Any]
-    v: npt.NDArray[Any]
-    omega: npt.NDArray[Any]
-    s: npt.NDArray[Any]
-
-
-class Alive(NamedTuple):
-    """The atoms in play: first (G + 1,) as in `Shape`, penalty (G,) float64, the most that may be in, −1 for all."""
-
-    first: npt.NDArray[Any]
-    penalty: npt.NDArray[Any]
-    M: int
-
-
-class Lanes(NamedTuple):
-    """B nodes that are being relaxed.
-
-    x, c, w : (B, q);  m, d, alpha, best : (B, n), α in units of ρ_m, and the best dual vector so far, in its box
-    sigma : (B, G);  states : (B, G) int8;  scale : (B,) where the search for the multiplier begins, 0 for nowhere
-    intercept, rx, rm : (B,), ρ_x and ρ_m
-    room : (B,) how many free atoms may be in, −1 for all;  of, node : (B,) its piece, and its number there
-    used : (B,) iterations;  lower, upper : (B,) best values so far, in units of the largest loss weight
-    """
-
-    x: npt.NDArray[Any]
-    c: npt.NDArray[Any]
-    w: npt.NDArray[Any]
-    m: npt.NDArray[Any]
-    d: npt.NDArray[Any]
-    alpha: npt.NDArray[Any]
-    best: npt.NDArray[Any]
-    sigma: npt.NDArray[Any]
-    states: npt.NDArray[Any]
-    scale: npt.NDArray[Any]
-    intercept: npt.NDArray[Any]
-    rx: npt.NDArray[Any]
-    rm: npt.NDArray[Any]
-    room: npt.NDArray[Any]
-    of: npt.NDArray[Any]
-    node: npt.NDArray[Any]
-    used: npt.NDArray[Any]
-    lower: npt.NDArray[Any]
-    upper: npt.NDArray[Any]
-
-    @classmethod
-    def of_size(cls, B: int, n: int, q: int, G: int) -> Lanes:
-        """Room for B nodes."""
-        x, c, w = (np.empty((B, q), f4) for _ in range(3))
-        m, d, alpha, best = (np.empty((B, n), f4) for _ in range(4))
-        scale, intercept, rx, rm = (np.empty(B, f4) for _ in range(4))
-        room, of, node, used = (np.empty(B, np.int64) for _ in range(4))
-        sigma, states, lower, upper = np.empty((B, G), f4), np.empty((B, G), np.int8), np.empty(B), np.empty(B)
-        return cls(
-            x, c, w, m, d, alpha, best, sigma, states, scale, intercept, rx, rm, room, of, node, used, lower, upper
-        )  # fmt: skip
-
-
-class Given(NamedTuple):
-    """What explorations are given of a problem: rules are the numbers of `mipfs.settings.BatchSettings`."""
-
-    alive: Alive
-    shape: Shape
-    factor: Factor
-    scoring: Scoring
-    rules: Any
-
-
-class Own(NamedTuple):
-    """What an exploration has of its own; `work` is a `mipfs.kernels.structures.Work`."""
-
-    lanes: Lanes
-    room: Room
-    earned: Earned
-    work: Any
+ALLOWED = 1e-3
+"""By how much σ may miss a row, relatively, for its value to count early."""
+EARLY = 40
+"""Iterations after which the multipliers of rows say what a miss costs."""
 
 
 @compiled(nogil=True)
@@ -239,6 +76,7 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
     """
     samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
     lanes, room, earned, work, rules = own.lanes, own.room, own.earned, own.work, given.rules
+    rows = SigmaRows(sides, given.alive.penalty, grid.size)
     for i in range(limits.size):
         plant(piece_of(pieces, i))
     count, solved = 0, 0
@@ -249,9 +87,9 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
         if count == 0:
             break
         if count > begun:
-            _fill(given, grid, pieces, own, begun, count)
-        advance(given.shape, given.factor, lanes, room, samples.loss, count, rules.steps)
-        _look(given, samples, own, count)
+            _fill(given, grid, rows, pieces, own, begun, count)
+        advance(given.shape, given.factor, rows, lanes, room, samples.loss, count, rules.steps)
+        _look(given, samples, rows, own, count)
         found = _are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
             _to_duals(samples, grid, limits, own, found)
@@ -265,21 +103,23 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
 
 
 @compiled(nogil=True)
-def relax(samples, grid, given, pieces, own, tol, more):  # type: ignore[no-untyped-def]
+def relax(samples, grid, sides, given, pieces, own, tol, more):  # type: ignore[no-untyped-def]
     """Relax the node in place 0 of the only piece by `more` iterations, or until both its values meet to `tol`.
 
     The first call begins with it, which `lanes.used` = 0 says; returns whether they meet.
     """
-    samples, grid, given, pieces, own = lent((samples, grid, given, pieces, own))
+    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
     lanes, room, rules = own.lanes, own.room, given.rules
+    rows = SigmaRows(sides, given.alive.penalty, grid.size)
     if lanes.used[0] == 0:
         lanes.of[0], lanes.node[0] = 0, 0
-        _fill(given, grid, pieces, own, 0, 1)
+        _fill(given, grid, rows, pieces, own, 0, 1)
     end = lanes.used[0] + more
     while lanes.used[0] < end:
-        advance(given.shape, given.factor, lanes, room, samples.loss, 1, rules.steps)
-        _look(given, samples, own, 1)
-        if lanes.upper[0] - lanes.lower[0] <= tol * abs(lanes.upper[0]):
+        advance(given.shape, given.factor, rows, lanes, room, samples.loss, 1, rules.steps)
+        _look(given, samples, rows, own, 1)
+        short = lanes.upper[0] - lanes.lower[0]
+        if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
         adapt(lanes, rules.adapt, 1)
     return False
@@ -295,14 +135,14 @@ def _give_back(pieces):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def advance(shape, factor, lanes, room, loss, count, steps):  # type: ignore[no-untyped-def]
+def advance(shape, factor, rows, lanes, room, loss, count, steps):  # type: ignore[no-untyped-def]
     """Some iterations of the first `count` nodes."""
-    shape, factor, lanes, room = lent((shape, factor, lanes, room))
+    shape, factor, rows, lanes, room = lent((shape, factor, rows, lanes, room))
     A, V, back, across = factor.A, factor.V, factor.back, factor.across
     x, m, d = lanes.x[:count], lanes.m[:count], lanes.d[:count]
     e, s, t = room.e[:count], room.s[:count], room.t[:count]
     for _ in range(steps):
-        weights_step(shape, lanes, count)
+        weights_step(shape, rows, lanes, count)
         _margins_step(shape, lanes, loss, count)
         np.dot(d, A, e)
         _blend(lanes, e, across.size == 0)
@@ -361,7 +201,7 @@ def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _look(given, samples, own, count):  # type: ignore[no-untyped-def]
+def _look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
@@ -370,176 +210,21 @@ def _look(given, samples, own, count):  # type: ignore[no-untyped-def]
     np.dot(lanes.w[:count], A.T, margins)
     if shape.bias:
         _add_intercept(lanes.intercept, shape.y, margins)
-    _judge(shape, lanes, samples, count, a, omega, margins)
+    _judge(shape, rows, lanes, samples, count, a, omega, margins)
 
 
 @compiled(nogil=True)
-def _fill(given, grid, pieces, own, begin, count):  # type: ignore[no-untyped-def]
+def _fill(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Begin with the nodes in the lanes from `begin` to `count`."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, m = room.a[begin:count], room.omega[begin:count], lanes.m[begin:count]
-    _enter_lanes(shape, given.alive.M, pieces, lanes, room, begin, count)
+    _enter_lanes(shape, given.alive.M, rows, pieces, own, begin, count)
     np.dot(a, A, omega)
     _warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
     np.dot(lanes.x[begin:count], A.T, m)
     if shape.bias:
         _add_intercept(lanes.intercept[begin:count], shape.y, m)
     _warm_margins(lanes, begin, count, room.a)
-
-
-@compiled(nogil=True, fastmath=True)
-def scale_for(norm, room, r, start):  # type: ignore[no-untyped-def]
-    """The s at which Σ clip(‖v_g‖ s − r, 0, 1) over norms (k,) is `room` < k: Newton's steps between ends.
-
-    The sum is piecewise linear in s and rises. Where at most `room` norms are not 0, these have σ = 1.
-    """
-    most, there = f4(0), 0
-    for q in range(norm.size):
-        most = max(most, norm[q])
-        there += norm[q] > TINY
-    if there <= room:
-        return HUGE
-    low, high = r / most, HUGE
-    s = start if low < start < high else (f4(0.5) + r) / most
-    for _ in range(SEARCHES):
-        total, bend = f4(0), f4(0)
-        for q in range(norm.size):
-            z = norm[q] * s - r
-            total += min(max(z, f4(0)), f4(1))
-            bend += norm[q] if z > 0 and z < 1 else f4(0)
-        over = total - f4(room)
-        if abs(over) <= EXACT:
-            break
-        if over > 0:
-            high = s
-        else:
-            low = s
-        s = s - over / bend if bend > TINY else f4(-1)
-        if not (s > low and s < high):
-            s = min(f4(4) * low, f4(0.5) * (low + high))
-    return s
-
-
-@compiled(nogil=True, fastmath=True)
-def sigma_at(value, size, end, cost, rx):  # type: ignore[no-untyped-def]
-    """σ of an atom at the multiplier `value` of the cardinality row: that with h(σ) = value + cost, in [0, 1].
-
-    h(σ) = ρ_x (v − σt) t − ½t², t = min(ρ_x v/(1 + ρ_xσ), end) for size v ≥ 0: it falls in σ, and is ½t² below the end.
-    """
-    L = value + cost
-    if L <= TINY * TINY:
-        return f4(1)
-    tau = np.sqrt(f4(2) * L)
-    if tau <= end:
-        z = size / tau - f4(1) / rx
-    elif end > TINY:
-        z = (size - (L + f4(0.5) * end * end) / (rx * end)) / end
-    else:
-        z = f4(0)
-    return min(max(z, f4(0)), f4(1))
-
-
-@compiled(nogil=True, fastmath=True)
-def multiplier_for(norm, end, cost, room, rx):  # type: ignore[no-untyped-def]
-    """The multiplier at which the σ of atoms add up to `room`, by bisection; 0 where they need none."""
-    high = f4(0)
-    total = f4(0)
-    for q in range(norm.size):
-        total += sigma_at(f4(0), norm[q], end[q], cost[q], rx)
-        high = max(high, f4(0.5) * (rx * norm[q]) ** 2 - cost[q])
-    if total <= f4(room):
-        return f4(0)
-    low = f4(0)
-    for _ in range(SEARCHES):
-        middle = f4(0.5) * (low + high)
-        total = f4(0)
-        for q in range(norm.size):
-            total += sigma_at(middle, norm[q], end[q], cost[q], rx)
-        if abs(total - f4(room)) <= EXACT:
-            return middle
-        if total > f4(room):
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@compiled(nogil=True)
-def weights_step(shape, lanes, count):  # type: ignore[no-untyped-def]
-    """w = prox_R(2x − c) of the first `count` nodes, and c ← c + r (w − x)."""
-    shape, lanes = lent((shape, lanes))
-    G = shape.first.size - 1
-    norm, free, end, cost = np.empty(G, f4), np.empty(G, f4), np.empty(G, f4), np.empty(G, f4)
-    for b in range(count):
-        x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
-        k = _norms(shape, lanes.states[b], x, c, w, (norm, free, end, cost))
-        _sigma(shape, lanes, b, norm, free[:k], end[:k], cost[:k])
-        _spread(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
-
-
-@compiled(nogil=True, fastmath=True)
-def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
-    """w = 2x − c within the signs; norms of all atoms; norms, ends and costs of the free ones; how many these are."""
-    first, low, high = shape.first, shape.low, shape.high
-    norm, free, end, cost = scratch
-    for j in range(x.size):
-        v = f4(2) * x[j] - c[j]
-        w[j] = f4(0) if (v > 0 and high[j] <= 0) or (v < 0 and low[j] >= 0) else v
-    k = 0
-    for g in range(norm.size):
-        total = f4(0)
-        for j in range(first[g], first[g + 1]):
-            total += w[j] * w[j]
-        norm[g] = np.sqrt(total)
-        if states[g] == FREE:
-            at = first[g]
-            free[k] = norm[g]
-            end[k] = (high[at] if w[at] > 0 else -low[at]) if shape.has_ends else HUGE * HUGE
-            cost[k] = shape.costs[g]
-            k += 1
-    return k
-
-
-@compiled(nogil=True, fastmath=True)
-def _sigma(shape, lanes, b, norm, free, end, cost):  # type: ignore[no-untyped-def]
-    """σ of all atoms of a node; free, end, cost : (k,) of the free ones."""
-    states, room, rx, sigma = lanes.states[b], lanes.room[b], lanes.rx[b], lanes.sigma[b]
-    k, r = free.size, f4(1) / rx
-    most = k if room < 0 else min(room, k)
-    has_price = shape.has_ends or shape.has_costs
-    s, value = HUGE, f4(0)
-    if has_price and most > 0:
-        value = multiplier_for(free, end, cost, most, rx)
-    elif 0 < most < k:
-        s = scale_for(free, most, r, lanes.scale[b])
-        lanes.scale[b] = s
-    k = 0
-    for g in range(norm.size):
-        if states[g] != FREE:
-            sigma[g] = f4(1) if states[g] == INSIDE else f4(0)
-            continue
-        if most <= 0:
-            sigma[g] = f4(0)
-        elif has_price:
-            sigma[g] = sigma_at(value, free[k], end[k], cost[k], rx)
-        else:
-            sigma[g] = f4(1) if most == free.size else min(max(free[k] * s - r, f4(0)), f4(1))
-        k += 1
-
-
-@compiled(nogil=True, fastmath=True)
-def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
-    """w of 2x − c and σ, and c ← c + r (w − x)."""
-    first, low, high = shape.first, shape.low, shape.high
-    for g in range(sigma.size):
-        part = rx / (f4(1) + rx * sigma[g])
-        for j in range(first[g], first[g + 1]):
-            t = part * w[j]
-            if shape.has_ends:
-                t = min(max(t, low[j]), high[j])
-            w[j] = sigma[g] * t
-    for j in range(x.size):
-        c[j] += shape.relax * (w[j] - x[j])
 
 
 @compiled(nogil=True)
@@ -585,14 +270,16 @@ def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
+def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes; the best dual vectors and values are kept.
 
     g(α) − Σ over the forced of γ − the largest γ that there is room for,  and  R(w) + Σ costs σ + L(A w)
 
+    where γ is what an atom gains at the prices of the rows; the second has what σ misses of them added.
+
     a (B, n) α, omega (B, q) A'α, margins (B, n) of w and the intercept
     """
-    shape, lanes, samples = lent((shape, lanes, samples))
+    shape, rows, lanes, samples = lent((shape, rows, lanes, samples))
     c, loss = samples.c, samples.loss
     n, G = c.size, shape.first.size - 1
     wide, other, spare, sums = np.empty(n), np.empty(n), np.zeros(n), np.empty(2)
@@ -601,20 +288,23 @@ def _judge(shape, lanes, samples, count, a, omega, margins):  # type: ignore[no-
         for i in range(n):
             wide[i] = a[b, i]
         dual(loss.dual, wide, c, sums)
-        lower = sums[0] - _best_gains(shape, omega[b], lanes.states[b], lanes.room[b], gain)
+        lower = sums[0] + lanes.constant[b]
+        lower -= _best_gains(shape, lanes.costs[b], omega[b], lanes.states[b], lanes.room[b], gain)
         if lower > lanes.lower[b]:
             lanes.lower[b] = lower
             lanes.best[b] = a[b]
+            copy_to(lanes.y[b], lanes.paid[b])
         for i in range(n):
             wide[i] = margins[b, i]
         at_margins(loss.at_margins, wide, spare, c, 1e30, other, sums)
         upper = sums[0] + _term_of(shape, lanes.w[b], lanes.sigma[b])
+        upper += missed_by(rows.sides, lanes.y[b], lanes.sigma[b], lanes.used[b] <= EARLY) / rows.size
         if upper < lanes.upper[b]:
             lanes.upper[b] = upper
 
 
 @compiled(nogil=True)
-def _best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-def]
+def _best_gains(shape, costs, omega, states, room, gain):  # type: ignore[no-untyped-def]
     """What the forced atoms and the best of the free ones take off g."""
     first = shape.first
     total, k = 0.0, 0
@@ -623,8 +313,7 @@ def _best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-de
         for j in range(first[g], first[g + 1]):
             t = min(max(omega[j], shape.low[j]), shape.high[j])
             value += t * (omega[j] - f4(0.5) * t)
-        if shape.has_costs:
-            value -= shape.costs[g]
+        value -= costs[g]
         if states[g] == INSIDE:
             total += value
         elif states[g] == FREE and value > 0.0:
@@ -643,6 +332,28 @@ def _best_gains(shape, omega, states, room, gain):  # type: ignore[no-untyped-de
     for q in range(k):
         total += gain[q]
     return total
+
+
+@compiled(nogil=True)
+def missed_by(sides, y, sigma, is_early):  # type: ignore[no-untyped-def]
+    """What σ would lose, about, if it kept the rows that it misses: thrice Σ |y_r|·miss; inf where y is not known.
+
+    The value of the relaxation falls by no more than its optimal multipliers times what is given, and y is near these
+    after some iterations. An atom of no weight may stand anywhere between 0 and 1, so that a row may always be missed.
+    """
+    indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
+    count = indptr.size - 1
+    lost = 0.0
+    for r in range(count):
+        activity, whole = 0.0, 0.0
+        for s in range(indptr[r], indptr[r + 1]):
+            activity += data[s] * sigma[indices[s]]
+            whole += abs(data[s]) * sigma[indices[s]]
+        miss = max(0.0, activity - ends[r], -ends[count + r] - activity)
+        if miss > ALLOWED * whole and (is_early or y[r] == 0.0):
+            return np.inf
+        lost += 3.0 * abs(y[r]) * miss
+    return lost
 
 
 @compiled(nogil=True)
@@ -726,9 +437,10 @@ def _last_of(of, found, i):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[no-untyped-def]
+def _enter_lanes(shape, M, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Put nodes into the lanes from `begin` to `count`, and the dual vectors that they begin with in `room.a`."""
-    pieces, lanes, room = lent((pieces, lanes, room))
+    rows, pieces, own = lent((rows, pieces, own))
+    lanes, room, work = own.lanes, own.room, own.work
     for b in range(begin, count):
         i, t = lanes.of[b], lanes.node[b]
         node = pieces.nodes[i, t]
@@ -737,7 +449,11 @@ def _enter_lanes(shape, M, pieces, lanes, room, begin, count):  # type: ignore[n
         for g in range(lanes.states.shape[1]):
             inside += lanes.states[b, g] == INSIDE
         lanes.room[b] = -1 if M < 0 else max(0, M - inside)
-        lanes.used[b], lanes.scale[b] = 0, f4(0)
+        lanes.used[b], lanes.scale[b], lanes.value[b] = 0, f4(0), f4(0)
+        copy_to(pieces.prices[i, node.parent], lanes.y[b])
+        drop_idle(rows.sides, lanes.states.shape[1] if M < 0 else M, lanes.states[b], lanes.y[b], work.idle)
+        copy_to(lanes.y[b], lanes.paid[b])
+        reprice(rows, lanes, b, work.priced, work.dense)
         lanes.rx[b], lanes.rm[b] = shape.rx, shape.rm
         lanes.lower[b], lanes.upper[b] = -np.inf, np.inf
         room.a[b] = room.kept[i, node.start]
@@ -824,6 +540,8 @@ def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
     lanes.scale[to], lanes.room[to], lanes.of[to] = lanes.scale[from_], lanes.room[from_], lanes.of[from_]
     lanes.node[to], lanes.used[to] = lanes.node[from_], lanes.used[from_]
     lanes.lower[to], lanes.upper[to] = lanes.lower[from_], lanes.upper[from_]
+    lanes.costs[to], lanes.value[to], lanes.constant[to] = lanes.costs[from_], lanes.value[from_], lanes.constant[from_]
+    lanes.y[to], lanes.paid[to] = lanes.y[from_], lanes.paid[from_]
 
 
 @compiled(nogil=True)
@@ -864,6 +582,8 @@ def _are_clear(lower, upper, edge, known, limit, rules, steering):  # type: igno
     A node that is far must have risen by a share of what it can still rise to above its parent's bound, `known`.
     """
     short = upper - lower
+    if short == np.inf:
+        return False
     if short <= rules.near * limit.tol * abs(upper):
         return True
     if edge == np.inf:
@@ -957,15 +677,17 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
 
 
 @compiled(nogil=True, inline="always")
-def _earn(given, grid, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
-    """The bound that a dual vector earns, and what it fixes; it is left in the first free slot of the piece."""
+def _earn(given, grid, sides, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
+    """The bound that a dual vector and prices earn, and what they fix; left in the first free slot of the piece."""
     work, earned = own.work, own.earned
     now = work.now[0]
     columns = work.columns[: now.count]
     for t in range(now.count):
         work.s[t] = earned.s[f, columns[t]]
-    penalty = given.alive.penalty
-    now.bound = node_bound(earned.g[f], work.s, penalty, columns, now.forced, now.room, limit.cutoff, work.fixed)
+    copy_to(own.lanes.paid[own.room.done[f]], work.y)
+    now.constant = price(sides, work.y, given.alive.penalty, work.priced, work.dense)
+    g = rounded_down(earned.g[f] + now.constant, abs(earned.g[f]) + abs(now.constant), 2)
+    now.bound = node_bound(g, work.s, work.priced, columns, now.forced, now.room, limit.cutoff, work.fixed)
     now.exponent = earned.exponents[f]
     slot = piece.totals[0].duals
     copy_to(earned.wholes[f], work.wholes[slot])
@@ -997,7 +719,7 @@ def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore
     node = piece.nodes[now.node]
     node.why = OPEN
     _read_lane(alive, limit, piece, work, lanes, b, rules)
-    _earn(given, grid, limit, piece, own, f, of)
+    _earn(given, grid, sides, limit, piece, own, f, of)
     piece.totals[0].steps += lanes.used[b]
     keep_dual(None, grid, piece, work)
     if node.bound >= limit.cutoff:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,13 +10,29 @@ from scipy.optimize import minimize, minimize_scalar
 
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
-from mipfs.kernels import batch, units
-from mipfs.kernels.structures import LIMITS, Piece
+from mipfs.kernels import batch, units, weights_step
+from mipfs.kernels.batch_structures import Lanes
+from mipfs.kernels.structures import LIMITS, Piece, RowSides, given
+from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import scores_above
 from tests.inner.test_batched_nodes import KINDS, LOSSES, NEVER, problem_of, unit_of
 
 Array = npt.NDArray[np.float64]
+
+
+def plain(count: int) -> SigmaRows:
+    """No rows over `count` atoms without costs."""
+    return SigmaRows(NO_ROWS, np.zeros(count), 1.0)
+
+
+def sides_of(A: Array, low: Array, high: Array) -> RowSides:
+    """The rows low ≤ A σ ≤ high."""
+    at = [np.flatnonzero(row) for row in A]
+    indptr = np.append(0, np.cumsum([one.size for one in at]))
+    data = np.concatenate([row[one] for row, one in zip(A, at, strict=True)])
+    none = np.zeros(2 * A.shape[0])
+    return RowSides(indptr, np.concatenate(at), data, np.concatenate([high, -low]), none, none, none)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -51,7 +68,8 @@ def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str
     v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
     lanes.x[0], lanes.c[0] = 0.0, -v
     lanes.states[0], lanes.room[0], lanes.scale[0], lanes.rx[0] = FREE, M, 0.0, rx
-    batch.weights_step(shape, lanes, 1)
+    lanes.costs[0], lanes.value[0] = shape.costs, 0.0
+    weights_step.weights_step(shape, plain(k), lanes, 1)
     w, sigma = lanes.w[0].astype(float), lanes.sigma[0].astype(float)
     owner = np.repeat(np.arange(k), np.diff(shape.first))
 
@@ -95,10 +113,10 @@ def test_sigma_adds_up_to_the_room(room: int) -> None:
     for start in (0.0, 1.0, 1e9):
         norm = r.exponential(size=9).astype(np.float32)
         norm[:2] = 0.0
-        s = batch.scale_for(norm, room, np.float32(0.2), np.float32(start))
+        s = weights_step.scale_for(norm, room, np.float32(0.2), np.float32(start))
         assert np.clip(norm * s - 0.2, 0.0, 1.0).sum() == pytest.approx(room, abs=1e-3)
     norm[3:] = 1e-20  # one that is not 0, at most: it has σ = 1
-    assert batch.scale_for(norm, room, np.float32(0.2), np.float32(0.0)) == np.float32(1e18)
+    assert weights_step.scale_for(norm, room, np.float32(0.2), np.float32(0.0)) == np.float32(1e18)
 
 
 def test_sigma_solves_the_price_of_an_atom() -> None:
@@ -109,7 +127,7 @@ def test_sigma_solves_the_price_of_an_atom() -> None:
     for _ in range(300):
         value, size, end, cost = r.exponential(size=4).astype(np.float32)
         end = np.float32(3e38) if r.random() < 0.3 else end
-        sigma = float(batch.sigma_at(value, size, end, cost, np.float32(rx)))
+        sigma = float(weights_step.sigma_at(value, size, end, cost, np.float32(rx)))
         t = min(rx * size / (1.0 + rx * sigma), float(end))
         price = rx * (size - sigma * t) * t - 0.5 * t * t - value - cost
         where = 0 if sigma == 0.0 else 1 if sigma == 1.0 else 2
@@ -117,10 +135,50 @@ def test_sigma_solves_the_price_of_an_atom() -> None:
         assert [price <= 1e-4, price >= -1e-4, abs(price) <= 1e-3 * (1.0 + size)][where]
     assert seen == {0, 1, 2}
     norm, end, cost = (r.exponential(size=8).astype(np.float32) for _ in range(3))
-    found = batch.multiplier_for(norm, end, cost, 2, np.float32(20.0))
-    total = sum(batch.sigma_at(found, norm[g], end[g], cost[g], np.float32(20.0)) for g in range(8))
-    assert total == pytest.approx(2.0, abs=1e-3)
-    assert batch.multiplier_for(norm, end, cost, 8, np.float32(20.0)) == 0.0
+    norm, end, cost = (r.exponential(size=8).astype(np.float32) for _ in range(3))
+    for start in (0.0, 0.3, 1e9):
+        found = weights_step.multiplier_for(norm, end, cost, 2, np.float32(20.0), np.float32(start))
+        total = sum(weights_step.sigma_at(found, norm[g], end[g], cost[g], np.float32(20.0)) for g in range(8))
+        assert total == pytest.approx(2.0, abs=1e-3)
+        assert weights_step.multiplier_for(norm, end, cost, 8, np.float32(20.0), np.float32(start)) == 0.0
+
+
+@pytest.mark.parametrize("ends", ["no ends", "ends"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str) -> None:
+    """Once through all rows an iteration, σ ends where Clarabel finds it: two-sided rows, an equality, all places."""
+    r = np.random.default_rng(seed)
+    k, M, rx = 12, 4, 2.0
+    problem = problem_of("box" if ends == "ends" else "plain", "hinge", seed, p=k)
+    solver = Batch(problem, np.arange(k), NEVER)
+    shape = solver._given.shape
+    low, high = (given(3.0 * end) for end in (shape.low, shape.high))
+    shape = shape._replace(low=low, high=high)
+    A = np.where(r.random((3, k)) < 0.6, r.normal(size=(3, k)).round(2), 0.0)
+    inner = np.minimum(r.uniform(0.0, 1.0, k), M / k)
+    high, low = A @ inner + [0.1, 0.3, 0.0], A @ inner - [np.inf, 0.05, 0.0]
+    sides = sides_of(A, low, high)
+    v = r.normal(size=k)
+    lanes = Lanes.of_size(1, 5, k, k, 3)
+    lanes.states[0], lanes.room[0], lanes.scale[0], lanes.value[0], lanes.rx[0] = FREE, M, 0.0, 0.0, rx
+    lanes.costs[0] = 0.0
+    for _ in range(60):
+        lanes.x[0], lanes.c[0] = 0.0, -v
+        weights_step.weights_step(shape, SigmaRows(sides, np.zeros(k), 1.0), lanes, 1)
+    w, sigma = cp.Variable(k), cp.Variable(k)
+    parts = [0.5 * cp.quad_over_lin(w[g], sigma[g]) for g in range(k)]
+    fits = [sigma >= 0.0, sigma <= 1.0, cp.sum(sigma) <= M, A[0] @ sigma <= high[0]]
+    fits += [A[1:] @ sigma <= high[1:], A[1:] @ sigma >= low[1:]]
+    t = [shape.low.astype(float), shape.high.astype(float)]
+    fits += [w >= cp.multiply(sigma, t[0]), w <= cp.multiply(sigma, t[1])] if ends == "ends" else []
+    least = cp.Problem(cp.Minimize(sum(parts) + 0.5 * rx * cp.sum_squares(w - v)), fits).solve(solver=cp.CLARABEL)
+    found = lanes.sigma[0].astype(float)
+    own = np.square(lanes.w[0].astype(float))
+    value = 0.5 * np.divide(own, found, out=np.zeros(k), where=found > 1e-9).sum()
+    value += 0.5 * rx * np.square(lanes.w[0] - v).sum()
+    assert value == pytest.approx(least, rel=2e-3)
+    assert np.all(A @ found <= high + 2e-3)
+    assert np.all(A @ found >= low - 2e-3)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -138,7 +196,9 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
     lanes.rx[:B], lanes.rm[:B], lanes.intercept[:B] = [1.0, 2.0, 7.0], [0.2, 0.5, 0.1], 0.0
     c, d, m = (array[:B].astype(float) for array in (lanes.c, lanes.d, lanes.m))
     x = lanes.x[:B].astype(float)
-    batch.advance(given.shape, given.factor, lanes, own.room, get_loss("hinge").kernels.made, B, 1)
+    k = problem.atoms.count
+    lanes.costs[:B], lanes.value[:B] = 0.0, 0.0
+    batch.advance(given.shape, given.factor, plain(k), lanes, own.room, get_loss("hinge").kernels.made, B, 1)
     A, y = given.factor.A.astype(float), problem.data.y
     for b in range(B):
         v = 2.0 * m[b] - d[b]
@@ -156,7 +216,7 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
 
 def test_new_penalties_leave_the_multipliers_as_they_are() -> None:
     r = np.random.default_rng(0)
-    lanes = batch.Lanes.of_size(3, 20, 5, 5)
+    lanes = Lanes.of_size(3, 20, 5, 5, 0)
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:] = r.normal(size=array.shape)
     lanes.rx[:], lanes.rm[:], lanes.used[:] = 2.0, 0.2, [10, 30, 80]
@@ -172,7 +232,7 @@ def test_new_penalties_leave_the_multipliers_as_they_are() -> None:
 
 
 def test_lanes_are_closed_up() -> None:
-    lanes = batch.Lanes.of_size(6, 2, 2, 2)
+    lanes = Lanes.of_size(6, 2, 2, 2, 0)
     lanes.used[:] = np.arange(6)
     done = np.array([1, 3, 4, 0])
     assert batch.close_up(lanes, done, 3, 6) == 3
@@ -241,11 +301,11 @@ def test_one_node_relaxed_to_its_end_is_an_svm_where_all_are_in() -> None:
     exact = minimize(value, np.zeros(9), method="BFGS", options={"gtol": 1e-9}).fun
     found = []
     for parts, tol in (((100,), -1.0), ((20, 80), -1.0), ((200,), 1e-4)):
-        samples, grid, _, _, given, pieces, own = solver._ready(1)
+        samples, grid, _, _, given, pieces, own = solver._ready(1, NO_ROWS)
         pieces.states[0, 0], pieces.weights[0, 0] = FREE, 0.0
         pieces.nodes[0, 0]["intercept"], pieces.nodes[0, 0]["start"] = 0.0, 0
         own.room.kept[0, 0], own.lanes.used[0] = 0.0, 0
-        meets = [bool(batch.relax(samples, grid, given, pieces, own, tol, part)) for part in parts]
+        meets = [bool(batch.relax(samples, grid, NO_ROWS, given, pieces, own, tol, part)) for part in parts]
         assert meets[-1] == (tol > 0.0)
         assert own.lanes.lower[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))
         assert own.lanes.upper[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))
