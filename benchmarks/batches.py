@@ -6,7 +6,8 @@ Each version lives in a process of its own, and has solved the case for `WARM` s
 turns. The table ``data`` gives the gap after `SECONDS` with two threads, or the wall seconds to a gap of 1e-4; the
 table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same features plain, with
 signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind nowhere or at half of
-the selected, as groups of one, of three, and of two to five.
+the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven tenths of
+what M features cost on average, and four implications.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 SECONDS, KIND_SECONDS, WARM = 30.0, 20.0, 0.5
 KINDS = "plain", "signs", "against", "box", "binding", "ones", "threes", "mixed"
+WITH_ROWS = tuple(f"{kind} with rows" for kind in ("plain", "signs", "binding", "ones", "threes"))
 SETS = {"sonar": (4, 0.1), "ionosphere": (5, 1.0), "spambase": (5, 0.1), "german": (5, 1.0)}
 """M and C of the table of kinds."""
 
@@ -100,6 +102,8 @@ def of_kind(name: str, kind: str, w: dict[str, float]) -> Any:
     """A data set's problem of a kind, where the plain optimum has weights w by feature."""
     from mipfs.atoms.groups import Groups
 
+    if kind in WITH_ROWS:
+        return with_rows(of_kind(name, kind.removesuffix(" with rows"), w))
     data, (M, C) = read(name, "standard"), SETS[name]
     names, random = list(data.feature_names), np.random.default_rng(5)
     own = {f: (-1.0 if w[f] < 0.0 else 1.0) for f in names}
@@ -118,6 +122,17 @@ def of_kind(name: str, kind: str, w: dict[str, float]) -> Any:
     if kind == "plain":
         return problem_of(data, M, C, "hinge")
     return problem_of(data, M, C, "hinge", atoms=Groups(data, _groups(names, kind, random)))
+
+
+def with_rows(problem: Any) -> Any:
+    """The problem with a budget, costs 1 to 5 by turns, and four implications between neighbours."""
+    count, M = problem.atoms.count, problem.M
+    cost = 1.0 + np.arange(count) % 5
+    A = np.zeros((5, count))
+    A[0] = cost
+    for r in range(1, 5):
+        A[r, 2 * r - 2], A[r, 2 * r - 1] = 1.0, -1.0
+    return problem.with_rows(A, -np.inf, np.append(np.floor(0.7 * M * cost.mean()), np.zeros(4)))
 
 
 def _groups(names: list[str], kind: str, random: np.random.Generator) -> dict[str, list[str]]:
@@ -187,7 +202,7 @@ def cases(tables: list[str], only: list[str]) -> list[tuple[str, dict[str, Any]]
     if "data" in tables:
         found += [(name, {"data": name, "threads": 2, "seconds": SECONDS}) for name in DATA]
     if "kinds" in tables:
-        each = [(name, kind) for name in SETS for kind in KINDS]
+        each = [(name, kind) for name in SETS for kind in KINDS + WITH_ROWS]
         found += [
             (f"{name}, {kind}", {"set": name, "kind": kind, "threads": 1, "seconds": KIND_SECONDS})
             for name, kind in each

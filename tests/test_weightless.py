@@ -139,8 +139,7 @@ def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> N
     assert dict(result.weights) == {}
     assert result.intercept == 0.0
     assert mipfs.verify(result, data).accepted
-    if (measure, C) == ("f1", 1000.0):
-        assert result.weightless == result.selected == ("c", "d")
+    assert result.weightless == result.selected  # whatever it is: all selections are worth the same
 
 
 @pytest.mark.parametrize(

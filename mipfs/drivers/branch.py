@@ -108,7 +108,8 @@ class Options(Declared):
         The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
     relax : {"kernels", "batch", "interior"}, optional
         What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
-        many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. By default the first
+        many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. The first two take
+        rows without extra variables. By default the first
         of these that takes the problem, and the second where dense data have 400 to 2,048 columns of like size, and as
         many samples.
     client : dask.distributed.Client, optional

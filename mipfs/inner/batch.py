@@ -1,5 +1,5 @@
 """Nodes of `branch` relaxed many at a time by ADMM, and the subtrees below them: for every kind of single features and
-groups.
+groups, with the user's rows as prices.
 
 All nodes share the columns, so an iteration of B of them is a few matrix products with matrices that never change; what
 a problem is stands in two proximal steps (`mipfs.kernels.batch`). Bounds are earned as everywhere: by a dual vector on
@@ -284,7 +284,7 @@ class Batch:
         return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
 
     def _ready(self, count: int, sides: RowSides) -> Handed:
-        """The same with the loss's compiled functions."""
+        """What `explore` takes, with the loss's functions in machine code."""
         samples, *_ = handed = self._handed(count, sides)
         assert self.loss.kernels is not None
         return samples._replace(loss=self.loss.kernels.made), *handed[1:]

@@ -2,10 +2,11 @@
 
     bound = g(α) + y'(row bounds) + min over Σσ ≤ M of (c − ½ s(α) − A'y)'σ        for any α ∈ A and any multipliers y
 
-Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
-for the rows: at y the node is a plain one with penalties c − A'y, which compiled code solves from its parent's weights
-in a fraction of the time, with the subtree below it (`mipfs.kernels.subtree`); y comes from the parent, takes a Newton
-step of its own where that pays, or is found anew here where it seems to lose much.
+The interior point finds α and y together, for whatever can be selected. In compiled code prices stand for the rows: at
+y a node is a plain one with penalties c − A'y, which is solved from its parent's weights in a fraction of the time,
+with the subtree below it. For single features y comes from the parent, takes a Newton step of its own where that pays,
+or is found anew here where it seems to lose much (`mipfs.kernels.subtree`); ADMM on many nodes at once, for groups and
+boxes, moves y with its iterations (`mipfs.kernels.batch`).
 """
 
 from __future__ import annotations

@@ -153,16 +153,16 @@ def weights_step(shape, rows, lanes, count):  # type: ignore[no-untyped-def]
     for b in range(count):
         x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
         k = _norms(shape, lanes.states[b], x, c, w, (norm, ends, free, end))
-        costs_of(lanes, b, cost)
+        _costs_of(lanes, b, cost)
         _sigma(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
-        if has_rows and price_rows(rows, lanes, b, norm, ends, priced, dense):
-            costs_of(lanes, b, cost)
+        if has_rows and _price_rows(rows, lanes, b, norm, ends, priced, dense):
+            _costs_of(lanes, b, cost)
             _sigma(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
         _spread(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
 
 
 @compiled(nogil=True)
-def costs_of(lanes, b, cost):  # type: ignore[no-untyped-def]
+def _costs_of(lanes, b, cost):  # type: ignore[no-untyped-def]
     """The prices of the free atoms of a node, in `cost`."""
     k = 0
     for g in range(cost.size):
@@ -180,7 +180,7 @@ def reprice(rows, lanes, b, priced, dense):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-untyped-def]
+def _price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-untyped-def]
     """Climb from the multipliers of the rows of a node: along one after the other, then along all; whether any moves.
 
     norm, ends : (G,) sizes of the weights of atoms, and their ends;  priced, dense : (G,) scratch
@@ -189,7 +189,7 @@ def price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-un
     count = sides.indptr.size - 1
     for r in range(count):
         before = lanes.y[b, r] / rows.size
-        after = row_price(sides, lanes, b, norm, ends, r, before, (-sides.ends[count + r], sides.ends[r]))
+        after = _row_price(sides, lanes, b, norm, ends, r, before, (-sides.ends[count + r], sides.ends[r]))
         if after != before:
             changes = True
             lanes.y[b, r] = after * rows.size
@@ -199,7 +199,7 @@ def price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-un
         reprice(rows, lanes, b, priced, dense)
     active = np.count_nonzero(lanes.y[b])
     if 0 < active <= MOST_TOGETHER and active + (lanes.value[b] > 0) > 1:
-        changes |= _climb_together(rows, lanes, b, norm, ends, priced, dense)
+        return _climb_together(rows, lanes, b, norm, ends, priced, dense) or changes
     return changes
 
 
@@ -215,7 +215,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
     cholesky(S)
     cholesky_solve(S, step)
     value, y = lanes.value[b], lanes.y[b].copy()
-    before, share = value_at(rows, lanes, b, norm, ends), 1.0
+    before, share = _value_at(rows, lanes, b, norm, ends), 1.0
     for _ in range(LENGTHS if np.all(np.isfinite(step)) else 0):
         lanes.value[b] = max(f4(0), value + f4(share * step[0])) if first == 1 else value
         for a in range(active):
@@ -223,7 +223,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
             moved = y[r] + share * step[first + a] * rows.size
             lanes.y[b, r] = moved if 0.0 < moved * np.sign(y[r]) < FARTHEST * rows.size else 0.0
         reprice(rows, lanes, b, priced, dense)
-        if value_at(rows, lanes, b, norm, ends) > before:
+        if _value_at(rows, lanes, b, norm, ends) > before:
             return True
         share *= 0.25
     lanes.value[b] = value
@@ -272,7 +272,7 @@ def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untype
 
 
 @compiled(nogil=True)
-def value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
+def _value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
     """The dual function of the proximal step, at λ and the prices of a node."""
     value, rx = lanes.value[b], lanes.rx[b]
     total = lanes.constant[b] - (0.0 if lanes.room[b] < 0 else np.float64(value) * lanes.room[b])
@@ -288,12 +288,12 @@ def value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[no-untyped-def]
+def _row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[no-untyped-def]
     """The multiplier of row r at which a'σ lies within its ends `asked`, all else as it is: 0, or where it meets one.
 
     a'σ rises with it: Newton's steps, between ends where no σ changes any more.
     """
-    total, bend, reach = activity_at(sides, lanes, b, norm, ends, r, 0.0)
+    total, bend, reach = _activity_at(sides, lanes, b, norm, ends, r, 0.0)
     low, high = asked
     t = before
     if t < 0.0 or (t == 0.0 and total > high):
@@ -314,14 +314,14 @@ def row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[no
         if not least < t < most:
             # The end at 0 is one that a multiplier may have, any other one is not.
             t = 0.0 if (t <= least == 0.0 or (t >= most == 0.0 and t < np.inf)) else 0.5 * (least + most)
-        total, bend, _ = activity_at(sides, lanes, b, norm, ends, r, t - before)
+        total, bend, _ = _activity_at(sides, lanes, b, norm, ends, r, t - before)
         if t == 0.0 and low <= total <= high:
             break
     return min(max(t, -FARTHEST), FARTHEST)
 
 
 @compiled(nogil=True)
-def activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyped-def]
+def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyped-def]
     """a'σ of row r where its multiplier is `more` larger than the prices say, its slope, and how far σ changes."""
     total, slope, reach = 0.0, 0.0, 0.0
     value, rx = lanes.value[b], lanes.rx[b]

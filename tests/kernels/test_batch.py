@@ -143,6 +143,30 @@ def test_sigma_solves_the_price_of_an_atom() -> None:
         assert weights_step.multiplier_for(norm, end, cost, 8, np.float32(20.0), np.float32(start)) == 0.0
 
 
+def test_the_bend_of_an_atom_is_its_derivative() -> None:
+    for end in (3e38, 0.2):
+        value, size, cost, rx = (np.float32(one) for one in (0.4, 1.4, 0.1, 2.5))
+        at = [weights_step.sigma_at(value + np.float32(h), size, np.float32(end), cost, rx) for h in (-1e-2, 1e-2)]
+        assert 0.0 < at[1] < at[0] < 1.0
+        bend = weights_step.bend_at(value, size, np.float32(end), cost, rx)
+        assert bend == pytest.approx((at[0] - at[1]) / 2e-2, rel=1e-2)
+
+
+def test_prices_are_costs_less_what_rows_pay_and_a_miss_costs_its_multiplier() -> None:
+    A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
+    sides = sides_of(A, np.array([-np.inf, 0.0]), np.array([1.5, np.inf]))
+    lanes = Lanes.of_size(1, 2, 3, 3, 2)
+    lanes.y[0] = [-4.0, 6.0]
+    rows = SigmaRows(sides, np.array([1.0, 0.0, 3.0]), 2.0)
+    weights_step.reprice(rows, lanes, 0, np.empty(3), np.empty(3))
+    np.testing.assert_allclose(lanes.costs[0], (rows.penalty - lanes.y[0] @ A) / 2.0)
+    assert lanes.constant[0] == pytest.approx(-4.0 * 1.5 / 2.0)
+    sigma = np.array([1.0, 0.5, 0.75], np.float32)  # 2.0 for at most 1.5, and −0.25 for at least 0
+    assert batch.missed_by(sides, lanes.y[0], sigma, False) == pytest.approx(3.0 * (4.0 * 0.5 + 6.0 * 0.25))
+    assert batch.missed_by(sides, lanes.y[0], sigma, True) == np.inf
+    assert batch.missed_by(sides, lanes.y[0], np.array([0.5, 0.5, 0.5], np.float32), True) == 0.0
+
+
 @pytest.mark.parametrize("ends", ["no ends", "ends"])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str) -> None:

@@ -1,0 +1,249 @@
+"""Small problems of every pair of kinds that the batch relaxes, against brute force by Clarabel and both checkers.
+
+    python -m tests.kinds --count 1000 --seed 1 [--threads 2]
+    python -m tests.kinds --case 17
+
+A case is a set of kinds: signs, boxes; groups, overlapping groups, scaled features; rows; penalties; forced atoms;
+class weights and sample weights; no intercept; sparse columns; large and small numbers; a loss. All nodes are relaxed
+by the batch (``relax="batch"``). The reference knows columns, ends, λ and rows by itself, and Clarabel solves every
+selection that may be best. A result must be OPTIMAL, its value that of the reference, its bound not above it, and its
+certificate accepted by both checkers. In the end a table says how often every pair of kinds was drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+import mipfs
+from mipfs.atoms.features import Features
+from mipfs.atoms.groups import Groups
+from tests.two_checkers import data_of, remembered, verdicts, written
+
+Array = npt.NDArray[np.float64]
+LOSSES = "hinge", "squared-hinge", "logistic"
+TOGETHER = ("groups", "overlapping", "scaled"), ("signs", "boxes")
+"""Of all of these one is in a case: ends of weights are about single features without a scale."""
+OTHERS = "rows", "penalties", "forced", "class weights", "sample weights", "no intercept", "sparse", "numbers"
+GAP, AGREE, ABOVE = 1e-6, 3e-6, 1e-6
+"""What is asked; by how much, relatively, values may differ; and a bound be above a value that Clarabel has to 1e-9."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A problem and what the reference needs of it: the columns of every atom, times its λ, ends, costs and rows.
+
+    The reference's numbers are of ordinary size: columns of the problem are `size` times these, objectives 1/size².
+    """
+
+    seed: int
+    kinds: frozenset[str]
+    problem: Any
+    columns: list[Array]
+    ends: list[tuple[float, float]]
+    costs: Array
+    c: Array
+    rows: tuple[Array, Array, Array]
+    forced: tuple[frozenset[int], frozenset[int]]
+    size: float
+
+    def allowed(self) -> list[frozenset[int]]:
+        """Selections of S; only those that no other one holds, unless atoms cost something."""
+        A, low, high = self.rows
+        count = len(self.columns)
+        found = list[frozenset[int]]()
+        for size in range(min(self.problem.M, count), -1, -1):
+            for one in map(frozenset, itertools.combinations(range(count), size)):
+                total = A[:, sorted(one)].sum(axis=1)
+                fits = np.all(total <= high + 1e-9) and np.all(total >= low - 1e-9)
+                fits = fits and self.forced[0] <= one and not self.forced[1] & one
+                if fits and ("penalties" in self.kinds or not any(one < other for other in found)):
+                    found.append(one)
+        return found
+
+    def value(self, chosen: frozenset[int]) -> float:
+        """½‖w‖² + L + costs of a selection, by Clarabel."""
+        data, ids = self.problem.data, sorted(chosen)
+        Z = np.hstack([self.columns[g] for g in ids] or [np.zeros((data.n_samples, 1))])
+        ends = [self.ends[g] for g in ids for _ in range(self.columns[g].shape[1])]
+        w, b = cp.Variable(Z.shape[1]), cp.Variable() if self.problem.bias else 0.0
+        m, c = cp.multiply(data.y, Z @ w + b), self.c
+        losses = {
+            "hinge": c @ cp.pos(1 - m),
+            "squared-hinge": 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), cp.pos(1 - m))),
+            "logistic": c @ cp.logistic(-m),
+        }
+        fits = [w[k] >= low for k, (low, _) in enumerate(ends) if np.isfinite(low)]
+        fits += [w[k] <= high for k, (_, high) in enumerate(ends) if np.isfinite(high)]
+        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + losses[self.problem.loss]), fits)
+        for tol in (1e-9, 1e-7):  # the interior point stalls at the first here and there
+            with contextlib.suppress(cp.SolverError):
+                program.solve(solver="CLARABEL", tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+                break
+        return (float(program.value) + float(self.costs[ids].sum())) / self.size**2
+
+
+def kinds_of(r: np.random.Generator) -> frozenset[str]:
+    """A loss, and every other kind with about one chance in three."""
+    found = {str(r.choice(LOSSES))} | {kind for kind in OTHERS if r.random() < 0.42}
+    for kinds in TOGETHER:
+        if r.random() < 0.85:
+            found.add(str(r.choice(kinds)))
+    if {*TOGETHER[0]} & found and {*TOGETHER[1]} & found:
+        found -= {*TOGETHER[int(r.integers(2))]}
+    return frozenset(found)
+
+
+def case(seed: int) -> Case:
+    """A problem drawn by its seed."""
+    r = np.random.default_rng([6, seed])
+    kinds = kinds_of(r)
+    n, p = int(r.integers(4, 60)), int(r.integers(2, 10))
+    size = 10.0 ** r.uniform(-6, 6) if "numbers" in kinds else 1.0
+    X = r.normal(size=(n, p)) * (r.random((n, p)) < 0.4 if "sparse" in kinds else 1.0)
+    y = np.where(X[:, : 1 + p // 2].sum(axis=1) + r.normal(size=n) > 0.0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    weight = r.uniform(0.3, 3.0, n) if "sample weights" in kinds else None
+    data = mipfs.Instance.from_arrays(X * size, y, scale="none", sample_weight=weight)
+    by_class = (1.0, float(r.uniform(0.3, 3.0))) if "class weights" in kinds else (1.0, 1.0)
+    C = 10.0 ** r.uniform(-2, 1)
+    c = C * (np.ones(n) if weight is None else weight) * np.where(y > 0.0, by_class[1], by_class[0])
+    return _drawn(seed, r, kinds, data, X, size, c, C, by_class)
+
+
+def _drawn(
+    seed: int, r: np.random.Generator, kinds: frozenset[str], data: Any, X: Array, size: float, c: Array, C: float,
+    by_class: tuple[float, float],
+) -> Case:  # fmt: skip
+    """The atoms, ends, costs and rows of a case on some data."""
+    p = data.n_features
+    names, more = list(data.feature_names), dict[str, Any]()
+    members = [[j] for j in range(p)]
+    if "groups" in kinds:
+        owner = r.integers(0, max(1, p - 1), p)
+        members = [np.flatnonzero(owner == g).tolist() for g in np.unique(owner)]
+    elif "overlapping" in kinds:
+        members = [sorted(r.choice(p, int(r.integers(1, min(3, p) + 1)), replace=False).tolist()) for _ in range(p)]
+    lam = r.uniform(0.3, 2.0, len(members)) if "scaled" in kinds else np.ones(len(members))
+    if {"groups", "overlapping"} & kinds:
+        more["atoms"] = Groups(data, {f"g{g}": one for g, one in enumerate(members)})
+    elif "scaled" in kinds:
+        more["atoms"] = Features(data, lam)
+    count = len(members)
+    typical = float(np.sqrt(c.max()))
+    ends = [(-np.inf, np.inf)] * count
+    if "signs" in kinds:
+        ends = [((0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf))[int(r.integers(3))] for _ in range(count)]
+    elif "boxes" in kinds:
+        ends = [(-float(r.exponential(typical)), float(r.exponential(typical))) for _ in range(count)]
+    if {"signs", "boxes"} & kinds:
+        more["weight_bounds"] = {
+            f: (None if low == -np.inf else low / size, None if high == np.inf else high / size)
+            for f, (low, high) in zip(names, ends, strict=True)
+        }
+    costs = r.uniform(0.0, 0.2, count) * float(c.sum()) if "penalties" in kinds else np.zeros(count)
+    M = int(r.integers(1, min(4, count) + 1))
+    forced = _forced(r, count, M) if "forced" in kinds else (frozenset[int](), frozenset[int]())
+    labels = [f"g{g}" for g in range(count)] if {"groups", "overlapping"} & kinds else names
+    if "penalties" in kinds:
+        more["lam"] = (costs / size**2).tolist()
+    if "class weights" in kinds:
+        more["class_weight"] = {-1: by_class[0], 1: by_class[1]}
+    problem = mipfs.Problem(
+        data, M=M, C=C / size**2, loss=next(one for one in LOSSES if one in kinds), bias="no intercept" not in kinds,
+        forced_in=tuple(labels[g] for g in forced[0]), forced_out=tuple(labels[g] for g in forced[1]), **more,
+    )  # fmt: skip
+    rows = _rows(r, count, M, forced) if "rows" in kinds else (np.zeros((0, count)), np.empty(0), np.empty(0))
+    problem = problem.with_rows(*rows) if rows[1].size else problem
+    columns = [X[:, one] * lam[g] for g, one in enumerate(members)]
+    return Case(seed, kinds, problem, columns, ends, costs, c, rows, forced, size)
+
+
+def _forced(r: np.random.Generator, count: int, M: int) -> tuple[frozenset[int], frozenset[int]]:
+    """An atom that is in, where there is room, and one that is out."""
+    both = r.permutation(count)[:2].tolist()
+    return frozenset(both[: int(M > 0)]), frozenset(both[1:])
+
+
+def _rows(r: np.random.Generator, count: int, M: int, forced: Any) -> tuple[Array, Array, Array]:
+    """A budget, an implication or a conflict, at least so many of some, or exactly M; some selection satisfies them."""
+    inside = np.zeros(count)
+    free = [g for g in range(count) if g not in forced[1]]
+    chosen = sorted(forced[0]) + [g for g in r.permutation(free).tolist() if g not in forced[0]]
+    inside[chosen[:M]] = 1.0
+    cost = r.uniform(0.2, 2.0, count).round(1)
+    A, low, high = [cost], [-np.inf], [float(cost @ inside) * float(r.uniform(1.0, 1.3))]
+    if count > 1 and r.random() < 0.6:
+        a, b = r.permutation(count)[:2]
+        row = np.zeros(count)
+        row[a], row[b] = 1.0, -1.0 if r.random() < 0.5 else 1.0
+        A, low, high = [*A, row], [*low, -np.inf], [*high, max(float(row @ inside), 0.0 if row[b] < 0.0 else 1.0)]
+    if r.random() < 0.5:
+        some = (r.random(count) < 0.6).astype(float)
+        A, low, high = [*A, some], [*low, float(min(some @ inside, 1.0))], [*high, np.inf]
+    if r.random() < 0.3:
+        A, low, high = [*A, np.ones(count)], [*low, float(inside.sum())], [*high, float(inside.sum())]
+    return np.array(A), np.array(low), np.array(high)
+
+
+def faults(one: Case, threads: int, counts: Counter[str]) -> list[str]:
+    """What is wrong with the answer to a case; nothing."""
+    best = min(map(one.value, one.allowed()))
+    result = mipfs.solve(one.problem, "branch", gap=GAP, relax="batch", threads=threads, time_limit=60.0)
+    size = abs(best)
+    wrong = [] if result.status is mipfs.Status.OPTIMAL else [f"{result.status.name}, gap {result.gap:.1e}"]
+    if result.bound > best + ABOVE * size:
+        wrong.append(f"bound {result.bound!r} above {best!r}")
+    if abs(result.objective - best) > AGREE * size:
+        wrong.append(f"objective {result.objective!r} for {best!r}")
+    found = written(result)
+    if found is not None:
+        said = verdicts(json.loads(found[0]), found[1], one.problem.data, data_of(one.problem.data))
+        wrong += [f"checkers: {said}"] if said[0] != "accepted" or said[1] != "accepted" else []
+    counts.update(dict(nodes=result.counters.get("nodes", 0), rescued=result.counters.get("rescued", 0)))
+    return wrong
+
+
+def pairs(drawn: Sequence[frozenset[str]]) -> str:
+    """How often the rarest pairs of kinds were drawn."""
+    every = Counter(pair for kinds in drawn for pair in itertools.combinations(sorted(kinds), 2))
+    rare = sorted(every.items(), key=lambda item: item[1])[:8]
+    return f"{len(every)} pairs, the rarest: " + ", ".join(f"{a} + {b} {count}" for (a, b), count in rare)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the campaign; 1 where something was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kinds", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args(argv)
+    seeds = range(asked.seed, asked.seed + asked.count) if asked.case is None else [asked.case]
+    drawn, failed, counts = list[frozenset[str]](), 0, Counter[str]()
+    for seed in seeds:
+        with remembered():
+            one = case(seed)
+        drawn.append(one.kinds)
+        wrong = faults(one, asked.threads, counts)
+        failed += bool(wrong)
+        if wrong:
+            print(f"{seed} ({', '.join(sorted(one.kinds))}): {'; '.join(wrong)}", flush=True)
+    print(f"{len(drawn)} problems, {failed} wrong; {counts['nodes']} nodes, {counts['rescued']} by the interior point")
+    print(pairs(drawn))
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
