@@ -6,8 +6,8 @@ Each version lives in a process of its own, and has solved the case for `WARM` s
 turns. The table ``data`` gives the gap after `SECONDS` with two threads, or the wall seconds to a gap of 1e-4; the
 table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same features plain, with
 signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind nowhere or at half of
-the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven tenths of
-what M features cost on average, and four implications.
+the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven
+tenths of what M features cost on average, and four implications.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
+from mipfs.inner.array_batch import ArrayBatch
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
@@ -59,6 +60,7 @@ WAYS = {
     "kernels": "Newton's steps in compiled code",
     "batch": "ADMM, many at a time",
     "interior": "the interior point, one after the other",
+    "array": "ADMM in arrays, many at a time",
 }
 """What the log says of the option `relax`."""
 ONE_MASTER = (
@@ -106,12 +108,14 @@ class Options(Declared):
         up to some hundreds. The tree depends on this number, and not on who explores it.
     branching : str, optional
         The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
-    relax : {"kernels", "batch", "interior"}, optional
+    relax : {"kernels", "batch", "interior", "array"}, optional
         What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
         many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. The first two take
-        rows without extra variables. By default the first
-        of these that takes the problem, and the second where dense data have 400 to 2,048 columns of like size, and as
-        many samples.
+        rows without extra variables. By default the first of these that takes the problem, and the second where dense
+        data have 400 to 2,048 columns of like size, and as many samples. "array" is the second in arrays of a library,
+        without rows, see `device`.
+    device : {"cpu", "cuda"}, optional
+        With ``relax="array"``: where arrays lie, with NumPy, or with CuPy on a GPU (``pip install 'mipfs[gpu]'``).
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     executor : Executor, optional
@@ -134,7 +138,8 @@ class Options(Declared):
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
     branching: str | None = None
-    relax: Literal["kernels", "batch", "interior"] | None = None
+    relax: Literal["kernels", "batch", "interior", "array"] | None = None
+    device: Literal["cpu", "cuda"] | None = None
     client: Any = field(default=None, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
     SETTINGS: ClassVar = BranchSettings
@@ -170,6 +175,8 @@ def refuse(problem: Problem, options: Options) -> None:
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
+    if run.options.device is not None and run.options.relax != "array":
+        raise UsageError("device says where arrays lie; it takes relax = 'array' beside it, or leave it out")
     if run.options.nodes == "conic":
         needs_ridge(run.problem, "nodes = 'conic'")
         check_size(run.problem.data, "CVXPY program")
@@ -380,14 +387,17 @@ def kernels(problem: Problem, relax: str | None = None) -> Sequence[Sequence[Ste
         return Batch(problem, everything, stop).kernels()
     if how == "interior":
         return ()
+    if how == "array":
+        return ArrayBatch(problem, everything, stop).kernels()
     return Relaxation(problem, everything, stop).kernels(not problem.selection.is_plain)
 
 
 def relaxes_by(problem: Problem, options: Any) -> str | None:
-    """How the option `relax` would read if it were given, where the data does not say it: "batch", else None."""
+    """How the option `relax` would read if it were given, where data does not say it: "batch" or "array"; else None."""
     if problem.is_one_master or options.nodes == "conic" or not problem.data.block().is_stored:
         return None
-    return "batch" if relaxes(problem, options.relax) == "batch" else None
+    how = relaxes(problem, options.relax)
+    return how if how in ("batch", "array") else None
 
 
 def enumerated(problem: Problem) -> int:

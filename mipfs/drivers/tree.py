@@ -97,7 +97,8 @@ class Tree(TreeProof):
         stops = (lambda: run.must_stop), self.stop
         settings = run.settings
         steering = settings.relaxation, self.rule, settings.nodes, settings.completions
-        return RowsRelaxation(run.problem, alive, *stops, *steering, batch=settings.batch, relax=run.options.relax)
+        how: Any = {"batch": settings.batch, "relax": run.options.relax, "device": run.options.device or "cpu"}
+        return RowsRelaxation(run.problem, alive, *stops, *steering, **how)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
@@ -108,8 +109,8 @@ class Tree(TreeProof):
             alive = np.arange(alive.size)
         settings = self.run.settings
         few = settings.completions if are_few(self.run.problem, settings.completions) else None
-        rule, relax = RULES[self.settings.branching], self.relaxation.relax
-        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, relax)
+        rule, how = RULES[self.settings.branching], (self.relaxation.relax, self.relaxation.device)
+        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, *how)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""

@@ -142,7 +142,7 @@ class Batch:
         self._off = TakenOff(problem.data, problem.bias)
         penalty = given(np.array(problem.penalty[alive], dtype=float))
         most = -1 if problem.M is None else problem.M
-        self._given = Given(
+        self.given = Given(
             Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
         )
 
@@ -206,7 +206,7 @@ class Batch:
 
     def coarsen(self, loss: float) -> None:
         """Let explorations round dual vectors to whole bytes, see `mipfs.inner.boolean_node.Relaxation.coarsen`."""
-        scoring, count = self._given.scoring, self.alive.size
+        scoring, count = self.given.scoring, self.alive.size
         norms = scoring.norms * scoring.scale if scoring.is_ridge else scoring.norms
         scores = count if self.problem.M is None else self.problem.M
         n = self.problem.data.n_samples
@@ -236,18 +236,22 @@ class Batch:
         ----------
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        samples, grid, _, _, given_, pieces, own = self._ready(limits.size, sides)
-        first = np.empty((limits.size, self.problem.data.n_samples))
+        handed = samples, grid, _, _, given_, pieces, own = self.laid_out(nodes, duals, limits.size, sides, prices)
+        try:
+            batch.explore(self.branch.made(), samples, grid, sides, limits, given_, pieces, own)
+        except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
+            units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.data.n_samples)))
+            batch.plant_all(pieces)
+            pieces.nodes["why"][:, 0] = subtree.STUCK
+        return units.gathered(handed[5])
+
+    def laid_out(self, nodes: OpenNodes, duals: FirstDuals, count: int, sides: RowSides, prices: Array) -> Handed:
+        """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces; limits are unset."""
+        handed = _, grid, _, _, _, pieces, own = self._ready(count, sides)
+        first = np.empty((count, self.problem.data.n_samples))
         units.laid_out(nodes, duals, grid.c, pieces, first)
         own.room.kept[:, 0], pieces.prices[:, 0] = first / self.size, prices
-        try:
-            batch.explore(self._branch.made(), samples, grid, sides, limits, given_, pieces, own)
-        except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
-            units.laid_out(nodes, duals, grid.c, pieces, first)
-            for t in range(limits.size):
-                subtree.plant(Piece(*(array[t] for array in pieces)))
-            pieces.nodes["why"][:, 0] = subtree.STUCK
-        return units.gathered(pieces)
+        return handed
 
     def relaxed(self, states: States, sides: RowSides, must_stop: Callable[[], bool]) -> Relaxed | None:
         """Relax one node from nothing, such as the root; None where it does not come near in its iterations.
@@ -278,18 +282,18 @@ class Batch:
         return Relaxed(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
 
     @cached_property
-    def _branch(self) -> Step:
+    def branch(self) -> Step:
         """The branching rule, not compiled yet."""
         nothing = np.empty(0)
         return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
 
     def _ready(self, count: int, sides: RowSides) -> Handed:
         """What `explore` takes, with the loss's functions in machine code."""
-        samples, *_ = handed = self._handed(count, sides)
+        samples, *_ = handed = self.handed(count, sides)
         assert self.loss.kernels is not None
         return samples._replace(loss=self.loss.kernels.made), *handed[1:]
 
-    def _handed(self, count: int, sides: RowSides = NO_ROWS) -> Handed:
+    def handed(self, count: int, sides: RowSides = NO_ROWS) -> Handed:
         """What `explore` takes, for `count` explorations: limits and the first dual vectors are unset."""
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
         n, q, k = problem.data.n_samples, self._ids.size, self.alive.size
@@ -297,7 +301,7 @@ class Batch:
         samples = Samples(given(problem.data.y), given(c / self.size), self.loss.kernels.unmade, problem.bias)
         top = given(self.loss.top(c))
         grid = Grid(given(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        sizes = q, self._given.factor.values.size, q, n, n, n
+        sizes = q, self.given.factor.values.size, q, n, n, n
         e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
         kept = np.empty((count, m + 1, n), np.float32)
         room = Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
@@ -308,16 +312,16 @@ class Batch:
         own = Own(Lanes.of_size(B, n, q, k, rows), room, earned, work)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * m if rows else 0)
         pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
-        return samples, grid, sides, np.empty(count, LIMITS), self._given, pieces, own
+        return samples, grid, sides, np.empty(count, LIMITS), self.given, pieces, own
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
-        handed = self._handed(0)
+        handed = self.handed(0)
         samples, grid, sides, _, given_, pieces, own = handed
         of_units = units.steps(pieces, grid.c, own.earned.v)
-        explore = Step.of(batch.explore, self._branch, *handed)
+        explore = Step.of(batch.explore, self.branch, *handed)
         alone = Step.of(batch.relax, samples, grid, sides, given_, pieces, own, 0.0, 0)
-        return [explore], [alone, self._branch, *self.loss.kernels.steps, *of_units]
+        return [explore], [alone, self.branch, *self.loss.kernels.steps, *of_units]
 
 
 def _narrow(array: Array) -> npt.NDArray[np.float32]:

@@ -36,7 +36,7 @@ class NodeSolver:
     rule : str, the module of a branching rule
     nodes, batch : NodeSettings and BatchSettings
     completions : CompletionSettings, optional, where nodes are enumerated
-    relax : str, as of `RowsRelaxation`
+    relax, device : str, as of `RowsRelaxation`
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class NodeSolver:
         completions: CompletionSettings | None = None,
         batch: BatchSettings = BatchSettings(),
         relax: str | None = None,
+        device: str = "cpu",
     ) -> None:
         self.problem = problem
         self.alive = alive
@@ -58,6 +59,7 @@ class NodeSolver:
         self.completions = completions
         self.batch = batch
         self.relax = relax
+        self.device = device
         self.version = kept.version()
         self._made: RowsRelaxation | None = None
 
@@ -78,7 +80,8 @@ class NodeSolver:
             if self._made is None:
                 never = np.zeros(1, dtype=np.int8)
                 rule = import_module(self.rule).choose
-                given: Any = {"rule": rule, "nodes": self.nodes, "batch": self.batch, "relax": self.relax}
+                given: Any = {"rule": rule, "nodes": self.nodes, "batch": self.batch}
+                given |= {"relax": self.relax, "device": self.device}
                 made = RowsRelaxation(self.problem, self.alive, lambda: False, never, **given)
                 made.coarsen(self.loss)
                 if self.completions is not None:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.errors import UsageError
+from mipfs.inner.array_batch import ArrayBatch
 from mipfs.inner.batch import Batch, Relaxed, leaves_less
 from mipfs.inner.batch import carries as batch_carries
 from mipfs.inner.boolean import Boolean, Known, Solved
@@ -88,7 +89,7 @@ def prices_suffice(problem: Problem) -> bool:
 
 
 def relaxes(problem: Problem, wanted: str | None = None) -> str:
-    """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can.
+    """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can, or "array".
 
     The batch goes before the kernels where it leaves less (`mipfs.inner.batch.leaves_less`).
 
@@ -99,6 +100,8 @@ def relaxes(problem: Problem, wanted: str | None = None) -> str:
     """
     able = [name for name, can in (("kernels", prices_suffice), ("batch", batch_carries)) if can(problem)]
     able.append("interior")
+    if "batch" in able and problem.selection.is_plain:
+        able.append("array")
     if wanted is not None and wanted not in able:
         raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
     if wanted is not None:
@@ -120,6 +123,7 @@ class RowsRelaxation:
     nodes, batch : NodeSettings and BatchSettings, optional, of the compiled nodes
     completions : CompletionSettings, optional, of nodes that are enumerated
     relax : what relaxes the nodes, see `relaxes`; by default the first that carries the problem
+    device : where arrays lie, of `mipfs.inner.array_batch.DEVICES`
     """
 
     def __init__(
@@ -135,6 +139,7 @@ class RowsRelaxation:
         *,
         batch: BatchSettings = BatchSettings(),
         relax: str | None = None,
+        device: str = "cpu",
     ) -> None:
         self.problem = problem
         self.alive = alive
@@ -147,7 +152,7 @@ class RowsRelaxation:
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.nodes, self.batch, self.relax = nodes, batch, relaxes(problem, relax)
+        self.nodes, self.batch, self.relax, self.device = nodes, batch, relaxes(problem, relax), device
         self.kernel = self._below(alive, stop)
         self.of_completions = completions
         self._known: list[Known | None] = []
@@ -158,7 +163,10 @@ class RowsRelaxation:
             return None
         if self.relax == "kernels":
             return Relaxation(self.problem, alive, stop, self.rule, self.nodes)
-        return Batch(self.problem, alive, stop, self.rule, self.nodes, self.batch)
+        given = self.problem, alive, stop, self.rule, self.nodes
+        if self.relax == "array":
+            return ArrayBatch(*given, self.batch.of_arrays()).on(self.device)
+        return Batch(*given, self.batch)
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""

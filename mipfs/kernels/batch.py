@@ -75,31 +75,53 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
     branch : a rule of `mipfs.branching`;  given : Given;  own : Own
     """
     samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
-    lanes, room, earned, work, rules = own.lanes, own.room, own.earned, own.work, given.rules
+    lanes, room, rules = own.lanes, own.room, given.rules
     rows = SigmaRows(sides, given.alive.penalty, grid.size)
-    for i in range(limits.size):
-        plant(piece_of(pieces, i))
+    plant_all(pieces)
     count, solved = 0, 0
-    while work.stop[0] == 0:
-        begun = count
+    while own.work.stop[0] == 0:
         if solved < rules.budget:
-            count += next_nodes(sides, limits, pieces, lanes.of[count:], lanes.node[count:])
+            count = begin(given, grid, sides, limits, pieces, own, count)
         if count == 0:
             break
-        if count > begun:
-            _fill(given, grid, rows, pieces, own, begun, count)
         advance(given.shape, given.factor, rows, lanes, room, samples.loss, count, rules.steps)
-        _look(given, samples, rows, own, count)
-        found = _are_done(limits, pieces, grid.size, rules, own, count)
+        look(given, samples, rows, own, count)
+        found = are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
-            _to_duals(samples, grid, limits, own, found)
-            scores_above(given.scoring, given.shape.first, earned, found)
-            for f in range(found):
-                _settle(branch, given, grid, sides, limits, pieces, own, f)
+            end(branch, samples, grid, sides, limits, given, pieces, own, found)
             count = close_up(lanes, room.done, found, count)
             solved += found
         adapt(lanes, rules.adapt, count)
-    _give_back(pieces)
+    give_back(pieces)
+
+
+@compiled(nogil=True)
+def plant_all(pieces):  # type: ignore[no-untyped-def]
+    """Every piece is its open node alone."""
+    pieces = lent(pieces)
+    for i in range(pieces.totals.shape[0]):
+        plant(piece_of(pieces, i))
+
+
+@compiled(nogil=True)
+def begin(given, grid, sides, limits, pieces, own, count):  # type: ignore[no-untyped-def]
+    """Take open nodes into the lanes behind `count`; returns how many lanes are in use then."""
+    grid, sides, given, pieces, own = lent((grid, sides, given, pieces, own))
+    lanes = own.lanes
+    more = count + next_nodes(sides, limits, pieces, lanes.of[count:], lanes.node[count:])
+    if more > count:
+        _fill(given, grid, SigmaRows(sides, given.alive.penalty, grid.size), pieces, own, count, more)
+    return more
+
+
+@compiled(nogil=True)
+def end(branch, samples, grid, sides, limits, given, pieces, own, found):  # type: ignore[no-untyped-def]
+    """Earn the bounds of nodes that are done, whose lanes stand in `own.room.done`, and settle them."""
+    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
+    _to_duals(samples, grid, limits, own, found)
+    scores_above(given.scoring, given.shape.first, own.earned, found)
+    for f in range(found):
+        _settle(branch, given, grid, sides, limits, pieces, own, f)
 
 
 @compiled(nogil=True)
@@ -117,7 +139,7 @@ def relax(samples, grid, sides, given, pieces, own, tol, more):  # type: ignore[
     end = lanes.used[0] + more
     while lanes.used[0] < end:
         advance(given.shape, given.factor, rows, lanes, room, samples.loss, 1, rules.steps)
-        _look(given, samples, rows, own, 1)
+        look(given, samples, rows, own, 1)
         short = lanes.upper[0] - lanes.lower[0]
         if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
@@ -126,8 +148,9 @@ def relax(samples, grid, sides, given, pieces, own, tol, more):  # type: ignore[
 
 
 @compiled(nogil=True)
-def _give_back(pieces):  # type: ignore[no-untyped-def]
+def give_back(pieces):  # type: ignore[no-untyped-def]
     """Nodes that are still being relaxed are open again."""
+    pieces = lent(pieces)
     for i in range(pieces.totals.shape[0]):
         for t in range(pieces.totals[i, 0].nodes):
             if pieces.nodes[i, t].why == OUT:
@@ -201,8 +224,9 @@ def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
+def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
+    given, samples, rows, own = lent((given, samples, rows, own))
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
     _in_box(shape, lanes, count, a)
@@ -555,11 +579,12 @@ def close_up(lanes, done, found, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untyped-def]
+def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untyped-def]
     """Which of the first `count` nodes are solved far enough, or for too long: their lanes, in `done`; how many.
 
     Those whose bound is above the cutoff; whose fate is clear; and those that were stuck before.
     """
+    pieces, own = lent((pieces, own))
     lanes = own.lanes
     found = 0
     for b in range(count):

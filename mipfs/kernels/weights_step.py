@@ -131,9 +131,8 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
             return value
         if abs(over) <= EXACT:
             return value
-        is_needed = is_needed or over > 0
         if over > 0:
-            low = value
+            low, is_needed = value, True
         else:
             high = value
         value = value + over / bend if bend > TINY else f4(-1)
@@ -198,8 +197,9 @@ def _price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-u
     if changes:
         reprice(rows, lanes, b, priced, dense)
     active = np.count_nonzero(lanes.y[b])
-    if 0 < active <= MOST_TOGETHER and active + (lanes.value[b] > 0) > 1:
-        return _climb_together(rows, lanes, b, norm, ends, priced, dense) or changes
+    is_several = 0 < active <= MOST_TOGETHER and active + (lanes.value[b] > 0) > 1
+    if is_several and _climb_together(rows, lanes, b, norm, ends, priced, dense):
+        changes = True
     return changes
 
 

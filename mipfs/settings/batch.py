@@ -62,6 +62,17 @@ class BatchSettings(Declared):
     """Nodes that are relaxed at once there: matrices come from memory once an iteration, for all of them. Half as many
     are a unit of work at least, and twice as many are begun in one: a second of one core at n = p = 2,000."""
 
+    array_lanes: Count = 1024
+    """Nodes that are relaxed at once in arrays (``relax="array"``); half as many are a unit of work at least, and four
+    times as many are begun in one."""
+
+    def of_arrays(self) -> BatchSettings:
+        """The settings for arrays on a device, which is at work on many nodes or waits."""
+        lanes = self.array_lanes
+        return replace(
+            self, lanes=lanes, long_lanes=lanes, least=max(1, lanes // 2), handed=2 * lanes, budget=4 * lanes
+        )
+
     def of_long(self) -> BatchSettings:
         """The settings for dense data that are long on two sides."""
         lanes = self.long_lanes

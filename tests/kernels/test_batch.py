@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
+from mipfs.inner.propagation import Propagation
 from mipfs.kernels import batch, units, weights_step
 from mipfs.kernels.batch_structures import Lanes
 from mipfs.kernels.structures import LIMITS, Piece, RowSides, given
@@ -62,8 +65,8 @@ def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str
     problem = problem_of(kind, "hinge", 2)
     k = problem.atoms.count
     solver = Batch(problem, np.arange(k), NEVER)
-    own = solver._handed(1)[-1]
-    shape, lanes = solver._given.shape, own.lanes
+    own = solver.handed(1)[-1]
+    shape, lanes = solver.given.shape, own.lanes
     q, rx, M = lanes.x.shape[1], 3.0, 3
     v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
     lanes.x[0], lanes.c[0] = 0.0, -v
@@ -99,7 +102,7 @@ def test_scores_are_those_of_the_cuts(kind: str) -> None:
     problem = problem_of(kind, "hinge", 3)
     k = problem.atoms.count
     solver = Batch(problem, np.arange(k), NEVER)
-    given, own = solver._given, solver._handed(0)[-1]
+    given, own = solver.given, solver.handed(0)[-1]
     v = np.random.default_rng(0).normal(size=(5, problem.data.n_samples))
     own.earned.v[:5] = v
     batch.scores_above(given.scoring, given.shape.first, own.earned, 5)
@@ -144,8 +147,8 @@ def test_sigma_solves_the_price_of_an_atom() -> None:
 
 
 def test_the_bend_of_an_atom_is_its_derivative() -> None:
-    for end in (3e38, 0.2):
-        value, size, cost, rx = (np.float32(one) for one in (0.4, 1.4, 0.1, 2.5))
+    for end, size in ((3e38, 1.0), (0.2, 1.14)):
+        value, size, cost, rx = (np.float32(one) for one in (0.4, size, 0.1, 2.5))
         at = [weights_step.sigma_at(value + np.float32(h), size, np.float32(end), cost, rx) for h in (-1e-2, 1e-2)]
         assert 0.0 < at[1] < at[0] < 1.0
         bend = weights_step.bend_at(value, size, np.float32(end), cost, rx)
@@ -175,7 +178,7 @@ def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str)
     k, M, rx = 12, 4, 2.0
     problem = problem_of("box" if ends == "ends" else "plain", "hinge", seed, p=k)
     solver = Batch(problem, np.arange(k), NEVER)
-    shape = solver._given.shape
+    shape = solver.given.shape
     low, high = (given(3.0 * end) for end in (shape.low, shape.high))
     shape = shape._replace(low=low, high=high)
     A = np.where(r.random((3, k)) < 0.6, r.normal(size=(3, k)).round(2), 0.0)
@@ -212,7 +215,7 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
     r = np.random.default_rng(n)
     problem = problem_of("groups", "hinge", 1, n=n, bias=bias)
     solver = Batch(problem, np.arange(problem.atoms.count), NEVER)
-    given, own = solver._given, solver._handed(1)[-1]
+    given, own = solver.given, solver.handed(1)[-1]
     lanes, B = own.lanes, 3
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:B] = 0.3 * r.normal(size=array[:B].shape)
@@ -284,6 +287,44 @@ def test_the_next_nodes_are_those_of_least_bound() -> None:
         assert np.all(pieces.nodes["place"][:, :4][bounds[:, :4] >= 10.0] == -1)
 
 
+@pytest.mark.parametrize("kind", ["groups", "signs with rows"])
+def test_an_exploration_is_its_parts(kind: str) -> None:
+    """Choose, iterate, look, earn and settle, as whoever iterates elsewhere calls them: the same bytes."""
+    problem = problem_of(kind, "hinge", 2)
+    k = problem.atoms.count
+    unit = unit_of(problem, [np.full(k, FREE, dtype=np.int8)] * 3, cutoff=1e9)
+    solver = Batch(problem, np.arange(k), NEVER)
+    sides = Propagation(problem.selection, np.arange(k)).sides
+    found = []
+    for whole in (True, False):
+        handed = samples, grid, _, _, held, pieces, own = solver.laid_out(unit.nodes, unit.duals, 3, sides, unit.prices)
+        if whole:
+            batch.explore(solver.branch.made(), samples, grid, sides, unit.limits, held, pieces, own)
+        else:
+            _by_parts(solver, handed, unit.limits)
+        found.append([one.tobytes() for one in units.gathered(pieces)[:5]])
+    assert found[0] == found[1]
+
+
+def _by_parts(solver: Batch, handed: Any, limits: npt.NDArray[Any]) -> None:
+    samples, grid, sides, _, held, pieces, own = handed
+    rows, lanes = SigmaRows(sides, held.alive.penalty, grid.size), own.lanes
+    batch.plant_all(pieces)
+    count = 0
+    while True:
+        count = batch.begin(held, grid, sides, limits, pieces, own, count)
+        if count == 0:
+            break
+        batch.advance(held.shape, held.factor, rows, lanes, own.room, samples.loss, count, solver.settings.steps)
+        batch.look(held, samples, rows, own, count)
+        done = batch.are_done(limits, pieces, grid.size, held.rules, own, count)
+        if done:
+            batch.end(solver.branch.made(), samples, grid, sides, limits, held, pieces, own, done)
+            count = batch.close_up(lanes, own.room.done, done, count)
+        batch.adapt(lanes, solver.settings.adapt, count)
+    batch.give_back(pieces)
+
+
 def test_explorations_leave_the_pieces_of_a_proof() -> None:
     """Nodes of a whole subtree: solved, closed, split or open, none lost; each split has both values of one atom."""
     problem = problem_of("groups", "hinge", 2)
@@ -292,12 +333,12 @@ def test_explorations_leave_the_pieces_of_a_proof() -> None:
     states[0][0], states[1][0] = INSIDE, OUTSIDE
     unit = unit_of(problem, states, cutoff=1e9)
     solver = Batch(problem, np.arange(k), NEVER)
-    samples, grid, sides, _, given, pieces, own = solver._handed(2)
+    samples, grid, sides, _, given, pieces, own = solver.handed(2)
     first = np.empty((2, problem.data.n_samples))
     units.laid_out(unit.nodes, unit.duals, grid.c, pieces, first)
     own.room.kept[:, 0] = 0.0
     samples = samples._replace(loss=get_loss("hinge").kernels.made)
-    batch.explore(solver._branch.made(), samples, grid, sides, unit.limits, given, pieces, own)
+    batch.explore(solver.branch.made(), samples, grid, sides, unit.limits, given, pieces, own)
     for of in range(2):
         total = pieces.totals[of, 0]
         assert total["solved"] > 1
