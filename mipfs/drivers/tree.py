@@ -109,8 +109,8 @@ class Tree(TreeProof):
             alive = np.arange(alive.size)
         settings = self.run.settings
         few = settings.completions if are_few(self.run.problem, settings.completions) else None
-        rule, how = RULES[self.settings.branching], (self.relaxation.relax, self.relaxation.device)
-        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, *how)
+        rule, how = RULES[self.settings.branching], {"relax": self.relaxation.relax, "device": self.relaxation.device}
+        return NodeSolver(problem, alive, self.loss, rule, settings.nodes, few, settings.batch, **how)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""

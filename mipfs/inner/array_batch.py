@@ -32,7 +32,7 @@ many it is asked whether all nodes have theirs; by how much Σσ may miss its ro
 TINY, HUGE = 1e-15, 1e18
 """Norms that count as 0, and ends that are none."""
 AFTER = 1, 2, 4, 8
-"""Penalties are adapted after `BatchSettings.adapt` iterations, and after so many times as many."""
+"""Penalties are adapted after these multiples of `BatchSettings.adapt` iterations."""
 
 
 def library(device: str) -> Any:
@@ -286,7 +286,7 @@ class ArrayBatch(Batch):
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """The parts of the batch's kernels that it calls, and what `Batch.kernels` has beside `explore`."""
         samples, grid, sides, limits, given, pieces, own = self.handed(0)
-        of_end = Step.of(batch.end, self.branch, samples, grid, sides, limits, given, pieces, own, 0)
+        of_end = Step.of(batch.end, self.branch, samples, grid, sides, limits, given, pieces, own)
         of_begin = Step.of(batch.begin, given, grid, sides, limits, pieces, own, 0)
         others = Step.of(batch.are_done, limits, pieces, grid.size, given.rules, own, 0)
         return [of_end], [of_begin, others, *super().kernels()[1]]
@@ -316,7 +316,7 @@ class ArrayBatch(Batch):
             found = batch.are_done(limits, pieces, grid.size, given.rules, own, count)
             if found:
                 one.leave(state, lanes, own.room.done[:found])
-                batch.end(self.branch.made(), samples, grid, sides, limits, given, pieces, own, found)
+                batch.end(self.branch.made(), samples, grid, sides, limits, given, pieces, own)
                 state = state.of(one.xp.asarray(left(own.room.done[:found], count)))
                 count = batch.close_up(lanes, own.room.done, found, count)
                 solved += found

@@ -48,6 +48,7 @@ class NodeSolver:
         nodes: NodeSettings,
         completions: CompletionSettings | None = None,
         batch: BatchSettings = BatchSettings(),
+        *,
         relax: str | None = None,
         device: str = "cpu",
     ) -> None:

@@ -88,7 +88,7 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
         look(given, samples, rows, own, count)
         found = are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
-            end(branch, samples, grid, sides, limits, given, pieces, own, found)
+            end(branch, samples, grid, sides, limits, given, pieces, own)
             count = close_up(lanes, room.done, found, count)
             solved += found
         adapt(lanes, rules.adapt, count)
@@ -115,9 +115,12 @@ def begin(given, grid, sides, limits, pieces, own, count):  # type: ignore[no-un
 
 
 @compiled(nogil=True)
-def end(branch, samples, grid, sides, limits, given, pieces, own, found):  # type: ignore[no-untyped-def]
+def end(branch, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
     """Earn the bounds of nodes that are done, whose lanes stand in `own.room.done`, and settle them."""
     samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
+    found = 0
+    while found < own.room.done.size and own.room.done[found] >= 0:
+        found += 1
     _to_duals(samples, grid, limits, own, found)
     scores_above(given.scoring, given.shape.first, own.earned, found)
     for f in range(found):
@@ -597,6 +600,8 @@ def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untype
         if is_over or is_clear or node.rho < 0.0 or lanes.used[b] >= rules.most:
             own.room.done[found] = b
             found += 1
+    if found < own.room.done.size:
+        own.room.done[found] = -1
     return found
 
 

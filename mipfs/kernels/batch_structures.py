@@ -72,7 +72,7 @@ class Scoring(NamedTuple):
 class Room(NamedTuple):
     """Scratch of an exploration of B lanes.
 
-    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,)
+    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,) lanes, and −1 behind them
     kept : (count, m + 1, n), the dual vectors that nodes of every piece begin with
     """
 

@@ -319,7 +319,7 @@ def _by_parts(solver: Batch, handed: Any, limits: npt.NDArray[Any]) -> None:
         batch.look(held, samples, rows, own, count)
         done = batch.are_done(limits, pieces, grid.size, held.rules, own, count)
         if done:
-            batch.end(solver.branch.made(), samples, grid, sides, limits, held, pieces, own, done)
+            batch.end(solver.branch.made(), samples, grid, sides, limits, held, pieces, own)
             count = batch.close_up(lanes, own.room.done, done, count)
         batch.adapt(lanes, solver.settings.adapt, count)
     batch.give_back(pieces)
