@@ -52,6 +52,8 @@ for _function in (base.widened, base.raised, box.conjugate_at):
     register_jitable(_function)
 conjugate_above = register_jitable(box.conjugate_above)
 
+ZERO, ONE = np.int64(0), np.int64(1)
+"""As numbers of a type: for one that is written as it stands numba would compile what is called once more."""
 OUT = 5
 """Why a node is not chosen: it is being relaxed."""
 f4 = np.float32
@@ -78,7 +80,7 @@ def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: 
     lanes, room, rules = own.lanes, own.room, given.rules
     rows = SigmaRows(sides, given.alive.penalty, grid.size)
     plant_all(pieces)
-    count, solved = 0, 0
+    count, solved = ZERO, ZERO
     while own.work.stop[0] == 0:
         if solved < rules.budget:
             count = begin(given, grid, sides, limits, pieces, own, count)
@@ -138,15 +140,15 @@ def relax(samples, grid, sides, given, pieces, own, tol, more):  # type: ignore[
     rows = SigmaRows(sides, given.alive.penalty, grid.size)
     if lanes.used[0] == 0:
         lanes.of[0], lanes.node[0] = 0, 0
-        _fill(given, grid, rows, pieces, own, 0, 1)
+        _fill(given, grid, rows, pieces, own, ZERO, ONE)
     end = lanes.used[0] + more
     while lanes.used[0] < end:
-        advance(given.shape, given.factor, rows, lanes, room, samples.loss, 1, rules.steps)
-        look(given, samples, rows, own, 1)
+        advance(given.shape, given.factor, rows, lanes, room, samples.loss, ONE, rules.steps)
+        look(given, samples, rows, own, ONE)
         short = lanes.upper[0] - lanes.lower[0]
         if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
-        adapt(lanes, rules.adapt, 1)
+        adapt(lanes, rules.adapt, ONE)
     return False
 
 
