@@ -7,7 +7,7 @@ turns. The table ``data`` gives the gap after `SECONDS` with two threads, or the
 table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same features plain, with
 signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind nowhere or at half of
 the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven
-tenths of what M features cost on average, and four implications.
+tenths of what M features cost on average, and at most four implications.
 """
 
 from __future__ import annotations
@@ -125,14 +125,15 @@ def of_kind(name: str, kind: str, w: dict[str, float]) -> Any:
 
 
 def with_rows(problem: Any) -> Any:
-    """The problem with a budget, costs 1 to 5 by turns, and four implications between neighbours."""
+    """The problem with a budget, costs 1 to 5 by turns, and at most four implications between neighbours."""
     count, M = problem.atoms.count, problem.M
     cost = 1.0 + np.arange(count) % 5
-    A = np.zeros((5, count))
+    implied = min(4, count // 2)
+    A = np.zeros((1 + implied, count))
     A[0] = cost
-    for r in range(1, 5):
+    for r in range(1, 1 + implied):
         A[r, 2 * r - 2], A[r, 2 * r - 1] = 1.0, -1.0
-    return problem.with_rows(A, -np.inf, np.append(np.floor(0.7 * M * cost.mean()), np.zeros(4)))
+    return problem.with_rows(A, -np.inf, np.append(np.floor(0.7 * M * cost.mean()), np.zeros(implied)))
 
 
 def _groups(names: list[str], kind: str, random: np.random.Generator) -> dict[str, list[str]]:
