@@ -19,31 +19,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from batches import DATA
+
+LARGEST, SHARE = "n = p = 6,000, C = 1, logistic", 0.75
+"""A case that gets a share of the seconds: the whole script ends within five minutes."""
 CASES = (
-    ("n = p = 2,000, logistic", 2000, "logistic"),
-    ("n = p = 2,000, hinge", 2000, "hinge"),
-    ("n = p = 6,000, logistic", 6000, "logistic"),
-    ("madelon, M = 10", "madelon", "hinge"),
-    ("usps, M = 5", "usps", "hinge"),
-    ("sonar, M = 10", "sonar", "hinge"),
-)
-M = {"madelon": 10, "usps": 5, "sonar": 10}
-LIMITS = {6000: 0.75}
-"""Share of the seconds that a case gets: the whole script ends within five minutes."""
-
-
-def problem_of(of: Any, loss: str) -> Any:
-    """A case's problem, at C = 1; None where its data are not at hand."""
-    import mipfs
-
-    if isinstance(of, str):
-        folder = os.environ.get("MIPFS_DATA")
-        if folder is None:
-            return None
-        return mipfs.Problem(mipfs.read(Path(folder) / of / "data.svm.gz", scale="standard"), M=M[of], C=1.0, loss=loss)
-    from real_parts.problems import peers
-
-    return mipfs.Problem(mipfs.Instance.from_arrays(*peers(of, of, 1)), M=10, C=1.0, loss=loss)
+    "n = p = 2,000, C = 1, logistic", "n = p = 2,000, C = 1, hinge", LARGEST,
+    "madelon, M = 10", "usps, M = 5", "sonar, M = 10",
+)  # fmt: skip
+"""Of the cases of `batches`."""
 
 
 def timed(problem: Any, seconds: float, target: float | None, **options: Any) -> dict[str, Any]:
@@ -81,14 +65,14 @@ def main() -> None:
     asked = parser.parse_args()
     print(f"{device_of(asked.device)} beside {os.cpu_count()} cores; nodes/s in brackets")
     found = {}
-    for name, of, loss in CASES:
+    for name in CASES:
         if asked.only and not any(word in name for word in asked.only):
             continue
-        problem = problem_of(of, loss)
-        if problem is None:
+        if not (name.startswith("n = p") or os.environ.get("MIPFS_DATA")):
             print(f"{name}: MIPFS_DATA is unset", file=sys.stderr)
             continue
-        seconds = asked.cores * LIMITS.get(of, 1.0)
+        problem = DATA[name]()
+        seconds = asked.cores * (SHARE if name == LARGEST else 1.0)
         for options in ({}, {"relax": "array", "device": asked.device}):  # kernels are compiled, the device awake
             timed(problem, 1.0, None, **options)
         cores = timed(problem, seconds, None)
@@ -97,7 +81,7 @@ def main() -> None:
         at = f"there after {device['reached'][0]:.1f} s" if device["reached"] else f"{100 * device['gap']:.2f}% left"
         rates = [one["nodes"] / one["seconds"] for one in (cores, device)]
         print(
-            f"{name:26s} cores {100 * cores['gap']:6.2f}% left after {cores['seconds']:.0f} s ({rates[0]:,.0f}), "
+            f"{name:30s} cores {100 * cores['gap']:6.2f}% left after {cores['seconds']:.0f} s ({rates[0]:,.0f}), "
             f"device {at} ({rates[1]:,.0f})",
             flush=True,
         )

@@ -37,6 +37,27 @@ ABOVE = 1e-7
 """How far a bound may lie above the reference, which Clarabel solves to 1e-9."""
 
 
+def declared(Z: Array, y: Array, c: Array, loss: str, bias: bool, ends: tuple[Array, Array]) -> cp.Problem:
+    """½‖w‖² + L(y∘(Zw + b)) on columns Z (n, k), weights within their ends, (k,) each, declared."""
+    low, high = ends
+    k = Z.shape[1]
+    w, b = cp.Variable(max(1, k)), cp.Variable() if bias else 0.0
+    m = cp.multiply(y, (Z @ w if k else np.zeros(y.size)) + b)
+    losses = {
+        "hinge": c @ cp.pos(1 - m),
+        "squared-hinge": 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), cp.pos(1 - m))),
+        "logistic": c @ cp.logistic(-m),
+    }
+    fits = [w[j] >= low[j] for j in range(k) if np.isfinite(low[j])]
+    fits += [w[j] <= high[j] for j in range(k) if np.isfinite(high[j])]
+    return cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + losses[loss]), fits)
+
+
+def clarabel(tol: float) -> dict[str, Any]:
+    """Clarabel to a tolerance."""
+    return {"solver": "CLARABEL", "tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}
+
+
 @dataclass(frozen=True, eq=False)
 class BoundedCase:
     """One small problem with bounds.
@@ -106,20 +127,8 @@ class BoundedCase:
         ids = [j for j in support if self.low[j] < 0.0 or self.high[j] > 0.0]  # Clarabel fails at some with w = 0
         cost = float(self.penalty[list(support)].sum())
         Z, divisor = scaled_as(self.X, self.scale)[:, ids], self.divisor()[ids]
-        low, high = self.low[ids] * divisor, self.high[ids] * divisor
-        c = self.C * self.weight
-        w, b = cp.Variable(max(1, len(ids))), cp.Variable() if self.bias else 0.0
-        m = cp.multiply(self.y, (Z @ w if ids else np.zeros(self.y.size)) + b)
-        losses = {
-            "hinge": c @ cp.pos(1 - m),
-            "squared-hinge": 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), cp.pos(1 - m))),
-            "logistic": c @ cp.logistic(-m),
-        }
-        ends = [w[k] >= low[k] for k in range(len(ids)) if np.isfinite(low[k])]
-        ends += [w[k] <= high[k] for k in range(len(ids)) if np.isfinite(high[k])]
-        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + losses[self.loss]), ends)
-        tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
-        return cost + float(program.solve(solver="CLARABEL", **tight))
+        ends = self.low[ids] * divisor, self.high[ids] * divisor
+        return cost + declared(Z, self.y, self.C * self.weight, self.loss, self.bias, ends).solve(**clarabel(1e-9))
 
     def values(self) -> dict[frozenset[int], float]:
         """Of every support."""

@@ -29,6 +29,7 @@ import numpy.typing as npt
 import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
+from tests.bounded_cases import clarabel, declared
 from tests.two_checkers import data_of, remembered, verdicts, written
 
 Array = npt.NDArray[np.float64]
@@ -75,21 +76,13 @@ class Case:
     def value(self, chosen: frozenset[int]) -> float:
         """½‖w‖² + L + costs of a selection, by Clarabel."""
         data, ids = self.problem.data, sorted(chosen)
-        Z = np.hstack([self.columns[g] for g in ids] or [np.zeros((data.n_samples, 1))])
-        ends = [self.ends[g] for g in ids for _ in range(self.columns[g].shape[1])]
-        w, b = cp.Variable(Z.shape[1]), cp.Variable() if self.problem.bias else 0.0
-        m, c = cp.multiply(data.y, Z @ w + b), self.c
-        losses = {
-            "hinge": c @ cp.pos(1 - m),
-            "squared-hinge": 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), cp.pos(1 - m))),
-            "logistic": c @ cp.logistic(-m),
-        }
-        fits = [w[k] >= low for k, (low, _) in enumerate(ends) if np.isfinite(low)]
-        fits += [w[k] <= high for k, (_, high) in enumerate(ends) if np.isfinite(high)]
-        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + losses[self.problem.loss]), fits)
+        Z = np.hstack([self.columns[g] for g in ids] or [np.zeros((data.n_samples, 0))])
+        each = [self.ends[g] for g in ids for _ in range(self.columns[g].shape[1])]
+        low, high = np.array(each).reshape(-1, 2).T
+        program = declared(Z, data.y, self.c, self.problem.loss, self.problem.bias, (low, high))
         for tol in (1e-9, 1e-7):  # the interior point stalls at the first here and there
             with contextlib.suppress(cp.SolverError):
-                program.solve(solver="CLARABEL", tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+                program.solve(**clarabel(tol))
                 break
         return (float(program.value) + float(self.costs[ids].sum())) / self.size**2
 

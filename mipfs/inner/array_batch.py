@@ -15,17 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import MissingExtraError, UsageError
-from mipfs.inner.batch import Batch
-from mipfs.kernels import batch, units
+from mipfs.inner.batch import Batch, Handed
+from mipfs.kernels import batch
 from mipfs.kernels.batch_structures import Lanes, Shape
+from mipfs.kernels.loss import ArrayLoss
 from mipfs.kernels.propagation import FREE, INSIDE
-from mipfs.kernels.structures import RowSides
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
-from mipfs.losses.arrays import ARRAYS, ArrayLoss
 from mipfs.plumbing.arrays import Array
 from mipfs.pointers import Step
 
-DEVICES = "cpu", "cuda"
 SEARCHES, LOOKED, EXACT = 32, 4, 1e-4
 """Steps at most of the search for the multiplier of the cardinality row, from that of the iteration before; after how
 many it is asked whether all nodes have theirs; by how much Σσ may miss its room."""
@@ -36,12 +33,12 @@ AFTER = 1, 2, 4, 8
 
 
 def library(device: str) -> Any:
-    """The array library of a device.
+    """The array library of a device, "cpu" or "cuda".
 
     Raises
     ------
     UsageError
-        There is no such device.
+        There is no GPU.
     MissingExtraError
         CuPy is not installed.
     """
@@ -120,10 +117,8 @@ class Iteration:
     def entered(self, lanes: Lanes, begin: int, end: int) -> State:
         """The nodes of some lanes, from where they begin."""
         xp, own = self.xp, slice(begin, end)
-        x, c, w, m, d, alpha, best, sigma = (
-            xp.array(one[own]) for one in
-            (lanes.x, lanes.c, lanes.w, lanes.m, lanes.d, lanes.alpha, lanes.best, lanes.sigma)
-        )  # fmt: skip
+        x, c, m, d, best = (xp.array(one[own]) for one in (lanes.x, lanes.c, lanes.m, lanes.d, lanes.best))
+        w, alpha, sigma = xp.empty_like(x), xp.empty_like(m), xp.empty(lanes.sigma[own].shape, xp.float32)
         states = xp.asarray(lanes.states[own])
         free = states == FREE
         room = np.where(lanes.room[own] < 0, lanes.states.shape[1], lanes.room[own]).astype(np.float32)
@@ -275,7 +270,9 @@ class ArrayBatch(Batch):
     @cached_property
     def _iteration(self) -> Iteration:
         """Its columns and eigenvectors on the device; copies share them, if they were made before."""
-        return Iteration(library(self.device), self, ARRAYS[self.problem.loss])
+        assert self.loss.kernels is not None
+        assert self.loss.kernels.arrays is not None
+        return Iteration(library(self.device), self, self.loss.kernels.arrays)
 
     def on(self, device: str) -> ArrayBatch:
         """The solver on a device, "cpu" or "cuda"."""
@@ -291,11 +288,8 @@ class ArrayBatch(Batch):
         others = Step.of(batch.are_done, limits, pieces, grid.size, given.rules, own, 0)
         return [of_end], [of_begin, others, *super().kernels()[1]]
 
-    def explore_all(
-        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
-    ) -> Found:
-        """Explore the subtrees below some open nodes, see `Batch.explore_all`."""
-        samples, grid, _, _, given, pieces, own = self.laid_out(nodes, duals, limits.size, sides, prices)
+    def _explore(self, handed: Handed, limits: npt.NDArray[Any]) -> None:
+        samples, grid, sides, _, given, pieces, own = handed
         lanes, one, count, solved = own.lanes, self._iteration, 0, 0
         batch.plant_all(pieces)
         state: State | None = None
@@ -323,7 +317,6 @@ class ArrayBatch(Batch):
             used = lanes.used[:count]
             one.adapt(state, np.isin(used, self.settings.adapt * np.array(AFTER)))
         batch.give_back(pieces)
-        return units.gathered(pieces)
 
 
 def left(done: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:

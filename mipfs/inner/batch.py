@@ -230,20 +230,25 @@ class Batch:
     def explore_all(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
     ) -> Found:
-        """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
+        """Explore the subtrees below some open nodes.
 
         Parameters
         ----------
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        handed = samples, grid, _, _, given_, pieces, own = self.laid_out(nodes, duals, limits.size, sides, prices)
+        handed = _, grid, _, _, _, pieces, _ = self.laid_out(nodes, duals, limits.size, sides, prices)
         try:
-            batch.explore(self.branch.made(), samples, grid, sides, limits, given_, pieces, own)
+            self._explore(handed, limits)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
             units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.data.n_samples)))
             batch.plant_all(pieces)
             pieces.nodes["why"][:, 0] = subtree.STUCK
-        return units.gathered(handed[5])
+        return units.gathered(pieces)
+
+    def _explore(self, handed: Handed, limits: npt.NDArray[Any]) -> None:
+        """Explore in one compiled call, which lets other threads run."""
+        samples, grid, sides, _, given_, pieces, own = handed
+        batch.explore(self.branch.made(), samples, grid, sides, limits, given_, pieces, own)
 
     def laid_out(self, nodes: OpenNodes, duals: FirstDuals, count: int, sides: RowSides, prices: Array) -> Handed:
         """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces; limits are unset."""

@@ -100,7 +100,8 @@ def relaxes(problem: Problem, wanted: str | None = None) -> str:
     """
     able = [name for name, can in (("kernels", prices_suffice), ("batch", batch_carries)) if can(problem)]
     able.append("interior")
-    if "batch" in able and problem.selection.is_plain:
+    loss = get_loss(problem.loss)
+    if "batch" in able and problem.selection.is_plain and loss.kernels is not None and loss.kernels.arrays is not None:
         able.append("array")
     if wanted is not None and wanted not in able:
         raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
@@ -123,7 +124,7 @@ class RowsRelaxation:
     nodes, batch : NodeSettings and BatchSettings, optional, of the compiled nodes
     completions : CompletionSettings, optional, of nodes that are enumerated
     relax : what relaxes the nodes, see `relaxes`; by default the first that carries the problem
-    device : where arrays lie, of `mipfs.inner.array_batch.DEVICES`
+    device : where arrays lie, "cpu" or "cuda"
     """
 
     def __init__(

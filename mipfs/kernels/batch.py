@@ -61,6 +61,8 @@ BEYOND = 2e-6
 """By how much a bound must exceed the cutoff, relatively, before it is earned: float32 and the grid may take that."""
 ALLOWED = 1e-3
 """By how much σ may miss a row, relatively, for its value to count early."""
+COSTS = 3.0
+"""What a miss costs, in units of the row's multiplier: that is near the optimal one, not there."""
 EARLY = 40
 """Iterations after which the multipliers of rows say what a miss costs."""
 
@@ -381,7 +383,7 @@ def missed_by(sides, y, sigma, is_early):  # type: ignore[no-untyped-def]
         miss = max(0.0, activity - ends[r], -ends[count + r] - activity)
         if miss > ALLOWED * whole and (is_early or y[r] == 0.0):
             return np.inf
-        lost += 3.0 * abs(y[r]) * miss
+        lost += COSTS * abs(y[r]) * miss
     return lost
 
 

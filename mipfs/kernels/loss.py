@@ -6,6 +6,7 @@ one inside a loop over them. A new loss compiles its four functions only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -45,6 +46,27 @@ class LossSteps(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ArrayLoss:
+    """A loss in whole arrays of a library over B nodes, for the relaxation on a device (`mipfs.inner.array_batch`).
+
+    xp is NumPy, or a library with its functions; sums are in float64.
+
+    Attributes
+    ----------
+    proximal : proximal(xp, v, weight, m)
+        The minimiser h of weight·ℓ(h) + ½ (h − v)², from the last margins m; all (B, n).
+    value : value(xp, m, c)
+        L(m), (B,).
+    dual : dual(xp, alpha, c)
+        g(α), (B,), for α in its box.
+    """
+
+    proximal: Callable[..., Any]
+    value: Callable[..., Any]
+    dual: Callable[..., Any]
+
+
+@dataclass(frozen=True)
 class LossKernels:
     """The functions that make a loss known to the kernels, decorated with `mipfs.compiled.compiled`.
 
@@ -67,6 +89,8 @@ class LossKernels:
     proximal : proximal(m, d, c, part, relax, alpha), optional
         The proximal step of `mipfs.kernels.batch`, in float32: h = the minimiser of part·c ℓ(h) + ½ (h − v)² at
         v = 2m − d; α ← h − v, d ← d + relax (h − m). Without it nodes are not relaxed many at a time.
+    arrays : ArrayLoss, optional
+        The proximal step and both values in arrays. Without it nodes are not relaxed on a device.
     is_smoothed : bool
         Whether ℓ' jumps: then β, of an augmented Lagrangian, is the nearest to α + ρ(target − m) of what may be −cℓ' at
         a kink; of the hinge clip(α + ρ(1 − m), 0, c).
@@ -79,6 +103,7 @@ class LossKernels:
     curvature: Any
     dual: Any
     proximal: Any = None
+    arrays: ArrayLoss | None = None
     is_smoothed: bool = False
     is_steady: bool = False
 

@@ -32,13 +32,18 @@ EXACT = f4(1e-4)
 """By how much Σσ may miss the room that there is."""
 TURNS = 8
 """Evaluations at most of a row where its multiplier is looked for."""
-ALLOWED = 1e-4
+MISSED = 1e-4
 """By how much a row may miss its end then."""
+BEYOND = 1.01
+"""How far beyond the change of the last σ a multiplier is looked for, of the way there."""
 FARTHEST = 1e9
 """A multiplier at most, in the kernel's units: where no σ keeps a row it would grow for ever."""
 MOST_TOGETHER, LENGTHS, HELD = 64, 4, 0.05
 """Multipliers at most that take a step together; lengths of it that are tried; what atoms at 0 or 1 add to its
 curvature, of what they would if they had to change on the whole way."""
+SHORTER, EASED, FIXED = 0.25, 1.0001, 1e30
+"""By how much each length is shorter; what the curvature's diagonal is multiplied by; what it is where nothing can
+change."""
 
 
 class SigmaRows(NamedTuple):
@@ -127,9 +132,7 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
             if z > 0 and z < 1:
                 bend += bend_at(value, norm[q], end[q], cost[q], rx)
         over = total - f4(room)
-        if over <= 0 and value == 0:
-            return value
-        if abs(over) <= EXACT:
+        if abs(over) <= EXACT or (over <= 0 and value == 0):
             return value
         if over > 0:
             low, is_needed = value, True
@@ -152,7 +155,8 @@ def weights_step(shape, rows, lanes, count):  # type: ignore[no-untyped-def]
     for b in range(count):
         x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
         k = _norms(shape, lanes.states[b], x, c, w, (norm, ends, free, end))
-        _costs_of(lanes, b, cost)
+        if has_price:
+            _costs_of(lanes, b, cost)
         _sigma(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
         if has_rows and _price_rows(rows, lanes, b, norm, ends, priced, dense):
             _costs_of(lanes, b, cost)
@@ -210,7 +214,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
     which = np.flatnonzero(lanes.y[b])
     active = which.size
     step, S = _slopes(rows, lanes, b, norm, ends, which, first)
-    if np.abs(step).max() <= ALLOWED:
+    if np.abs(step).max() <= MISSED:
         return False
     cholesky(S)
     cholesky_solve(S, step)
@@ -225,7 +229,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
         reprice(rows, lanes, b, priced, dense)
         if _value_at(rows, lanes, b, norm, ends) > before:
             return True
-        share *= 0.25
+        share *= SHORTER
     lanes.value[b] = value
     copy_to(y, lanes.y[b])
     reprice(rows, lanes, b, priced, dense)
@@ -265,7 +269,7 @@ def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untype
             for other in range(a + 1):
                 S[a, other] += bend[g] * B[a, g] * B[other, g]
     for a in range(first + active):
-        S[a, a] = 1.0001 * S[a, a] if S[a, a] > 0.0 else 1e30
+        S[a, a] = EASED * S[a, a] if S[a, a] > 0.0 else FIXED
         for other in range(a):
             S[other, a] = S[a, other]
     return gradient, S
@@ -302,7 +306,7 @@ def _row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[n
         target, least, most = low, 0.0, before + reach
     else:
         return t
-    size = ALLOWED * (1.0 + abs(target))
+    size = MISSED * (1.0 + abs(target))
     for _ in range(TURNS):
         if abs(total - target) <= size:
             break
@@ -336,7 +340,7 @@ def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyp
         if sigma > 0 and sigma < 1:
             slope += data * data * bend_at(value, norm[g], ends[g], cost, rx)
         own = abs(value + lanes.costs[b, g]) + f4(0.5) * (rx * norm[g]) ** 2
-        reach = max(reach, 1.01 * own / abs(data) if data != 0.0 else 0.0)
+        reach = max(reach, BEYOND * own / abs(data) if data != 0.0 else 0.0)
     return total, slope, reach
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.kernels.loss import LossKernels
+from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
 from mipfs.stated import StatedLoss
@@ -88,6 +88,13 @@ def proximal(m, d, c, part, relax, alpha):  # type: ignore[no-untyped-def]
         d[i] += relax * (h - m[i])
 
 
+ARRAYS = ArrayLoss(
+    proximal=lambda xp, v, weight, m: xp.maximum(v, xp.minimum(v + weight, 1.0)),
+    value=lambda xp, m, c: xp.sum(c * xp.maximum(1.0 - m, 0.0), axis=1, dtype=xp.float64),
+    dual=lambda xp, alpha, c: xp.sum(alpha, axis=1, dtype=xp.float64),
+)
+
+
 class HingeTerms(Terms):
     """max(0, 1 − m): b = 1."""
 
@@ -130,7 +137,7 @@ class Hinge(base.Loss):
     is_smooth = False
     dual_depends_on_c = False
     vanishes = True
-    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, is_smoothed=True)
+    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_smoothed=True)
     terms = HingeTerms
     solver_class = Solver
 

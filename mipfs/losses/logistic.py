@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
 from mipfs.compiled import compiled
-from mipfs.kernels.loss import LossKernels
+from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
 from mipfs.stated import StatedLoss, U
@@ -24,6 +24,8 @@ from mipfs.stated import StatedLoss, U
 Array = npt.NDArray[np.float64]
 PROXIMAL_STEPS = 3
 """Newton's steps of a proximal step: it begins at the last margin, which is near."""
+ARRAY_STEPS, LEAST = 4, 1e-30
+"""Newton's steps of a proximal step in arrays; what a logarithm is of there at least."""
 
 
 @compiled(nogil=True, fastmath=True)
@@ -123,6 +125,34 @@ def proximal(m, d, c, part, relax, alpha):  # type: ignore[no-untyped-def]
         d[i] += relax * (h - m[i])
 
 
+def _proximal_of_arrays(xp: Any, v: Any, weight: Any, m: Any) -> Any:
+    """h = v + weight/(1 + e^h), by Newton's steps between v and v + weight, as `proximal`."""
+    low, high = v, v + weight
+    h = xp.clip(m, low, high)
+    for _ in range(ARRAY_STEPS):
+        e = xp.exp(-xp.abs(h))
+        share = xp.where(h > 0.0, e, 1.0) / (1.0 + e)
+        over = h - v - weight * share
+        low, high = xp.where(over > 0.0, low, xp.maximum(low, h)), xp.where(over > 0.0, xp.minimum(high, h), high)
+        h = xp.clip(h - over / (1.0 + weight * share * (1.0 - share)), low, high)
+    return h
+
+
+def _value_of_arrays(xp: Any, m: Any, c: Any) -> Any:
+    """L(m)."""
+    return xp.sum(c * (xp.maximum(-m, 0.0) + xp.log1p(xp.exp(-xp.abs(m)))), axis=1, dtype=xp.float64)
+
+
+def _dual_of_arrays(xp: Any, alpha: Any, c: Any) -> Any:
+    """−Σ [α log(α/c) + (c − α) log(1 − α/c)]."""
+    share = alpha / c
+    parts = (one * xp.log(xp.maximum(one, LEAST)) for one in (share, 1.0 - share))
+    return -xp.sum(c * sum(parts), axis=1, dtype=xp.float64)
+
+
+ARRAYS = ArrayLoss(_proximal_of_arrays, _value_of_arrays, _dual_of_arrays)
+
+
 class LogisticTerms(Terms):
     """log(1 + e^−m): b = log((c − α)/α)."""
 
@@ -137,7 +167,7 @@ class Logistic(base.Loss):
     target = 0.0
     has_free_slacks = True
     says_sign = False
-    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, is_steady=True)
+    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_steady=True)
     terms = LogisticTerms
 
     def value(self, margins: Array, c: Array) -> float:

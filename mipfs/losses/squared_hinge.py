@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.kernels.loss import LossKernels
+from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
 from mipfs.stated import StatedLoss, U
@@ -87,6 +87,13 @@ def proximal(m, d, c, part, relax, alpha):  # type: ignore[no-untyped-def]
         d[i] += relax * (h - m[i])
 
 
+ARRAYS = ArrayLoss(
+    proximal=lambda xp, v, weight, m: xp.where(v < 1.0, (v + weight) / (1.0 + weight), v),
+    value=lambda xp, m, c: xp.sum(0.5 * c * xp.square(xp.maximum(1.0 - m, 0.0)), axis=1, dtype=xp.float64),
+    dual=lambda xp, alpha, c: xp.sum(alpha - 0.5 * alpha * alpha / c, axis=1, dtype=xp.float64),
+)
+
+
 class SquaredHingeTerms(Terms):
     """½ max(0, 1 − m)²: b = 1 − α/c."""
 
@@ -102,7 +109,7 @@ class SquaredHinge(base.Loss):
     has_rho = True
     says_sign = False
     vanishes = True
-    kernels = LossKernels(at_margins, slope, curvature, dual, proximal)
+    kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS)
     terms = SquaredHingeTerms
 
     def value(self, margins: Array, c: Array) -> float:

@@ -68,12 +68,12 @@ class BatchSettings(Declared):
 
     def of_arrays(self) -> BatchSettings:
         """The settings for arrays on a device, which is at work on many nodes or waits."""
-        lanes = self.array_lanes
-        return replace(
-            self, lanes=lanes, long_lanes=lanes, least=max(1, lanes // 2), handed=2 * lanes, budget=4 * lanes
-        )
+        return replace(self._at_once(self.array_lanes, 4), long_lanes=self.array_lanes)
 
     def of_long(self) -> BatchSettings:
         """The settings for dense data that are long on two sides."""
-        lanes = self.long_lanes
-        return replace(self, lanes=lanes, least=max(1, lanes // 2), handed=2 * lanes, budget=2 * lanes)
+        return self._at_once(self.long_lanes, 2)
+
+    def _at_once(self, lanes: int, begun: int) -> BatchSettings:
+        """The settings with a number of lanes, and `begun` times as many nodes in a unit."""
+        return replace(self, lanes=lanes, least=max(1, lanes // 2), handed=2 * lanes, budget=begun * lanes)

@@ -14,14 +14,14 @@ from mipfs.kernels import batch
 from mipfs.kernels.batch_structures import Lanes
 from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
-from mipfs.losses.arrays import ARRAYS
 from tests.inner.test_batched_nodes import KINDS, LOSSES, NEVER, problem_of
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_loss_in_arrays_is_that_of_its_file(loss: str) -> None:
     r = np.random.default_rng(0)
-    one, own = ARRAYS[loss], get_loss(loss)
+    own = get_loss(loss)
+    one = own.kernels.arrays
     m, c = r.normal(size=(3, 40)), r.uniform(0.1, 2.0, 40)
     alpha = c * r.uniform(0.0, 1.0, (3, 40))
     alpha[:, :2] = 0.0, c[1]
@@ -54,7 +54,7 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     lanes.states[1, 0], lanes.states[2, 1], lanes.room[1], lanes.room[3] = INSIDE, OUTSIDE, 2, 0
     lanes.costs[:B], lanes.rm[:B], lanes.intercept[:B] = given.shape.costs, 0.3, 0.0
     lanes.rx[:B], lanes.lower[:B], lanes.upper[:B] = [1.0, 2.0, 5.0, 3.0], -np.inf, np.inf
-    iteration = Iteration(np, solver, ARRAYS[loss])
+    iteration = Iteration(np, solver, get_loss(loss).kernels.arrays)
     state = iteration.entered(lanes, 0, B)
     rows = SigmaRows(NO_ROWS, problem.penalty, grid.size)
     made = samples._replace(loss=get_loss(loss).kernels.made)
@@ -85,6 +85,18 @@ def test_trees_in_arrays_end_where_compiled_ones_do(kind: str, loss: str) -> Non
     assert mipfs.verify(found, problem.data).accepted
     two = mipfs.solve(problem, "branch", relax="array", device="cpu", threads=2)
     assert (two.bound, two.counters) == (found.bound, found.counters)
+
+
+def test_numbers_that_are_too_far_apart_are_for_the_interior_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    def divides_by_nothing(*_: object) -> None:
+        raise ZeroDivisionError
+
+    problem = problem_of("groups", "hinge", 3, M=2, lam=0.5)
+    expected = mipfs.solve(problem, "branch", relax="interior")
+    monkeypatch.setattr(batch, "begin", divides_by_nothing)
+    result = mipfs.solve(problem, "branch", relax="array", iteration_limit=500)
+    assert result.status is expected.status is mipfs.Status.OPTIMAL
+    assert result.objective == pytest.approx(expected.objective, rel=1e-4)
 
 
 def test_what_is_left_is_what_closing_up_leaves() -> None:
