@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance, Row
     from mipfs.drivers import solve, start
     from mipfs.drivers.session import Session
-    from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
+    from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, SuspectWarning, UsageError
     from mipfs.estimators import (
         AdditiveFGMClassifier,
         BaselineSelector,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.ladder import Comparison, compare
     from mipfs.lab.studies.selection_stability import SelectionStability, stability
     from mipfs.lab.studies.solution_path import SolutionPath
-    from mipfs.lab.studies.walk import path
+    from mipfs.lab.studies.walk import frontier, path
     from mipfs.problem import Problem
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
@@ -78,10 +78,12 @@ __all__ = [
     "SolutionPath",
     "Status",
     "StopReason",
+    "SuspectWarning",
     "UsageError",
     "bench",
     "calibrate",
     "compare",
+    "frontier",
     "path",
     "preselect",
     "problem_of",
@@ -126,10 +128,12 @@ _HOME = {
     "SolutionPath": "mipfs.lab.studies.solution_path",
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
+    "SuspectWarning": "mipfs.errors",
     "UsageError": "mipfs.errors",
     "bench": "mipfs.lab.studies.bench",
     "calibrate": "mipfs.lab.studies.calibration",
     "compare": "mipfs.lab.studies.ladder",
+    "frontier": "mipfs.lab.studies.walk",
     "path": "mipfs.lab.studies.walk",
     "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
@@ -151,6 +155,7 @@ _SUBPACKAGES = {
     "page": "mipfs.lab.page",
     "settings": "mipfs.settings",
     "sketch": "mipfs.lab.sketch",
+    "weight_rows": "mipfs.data.weight_rows",
 }
 
 

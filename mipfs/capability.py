@@ -49,6 +49,9 @@ PAIRS = ("pairs", "pairs with heredity", "searched atoms")
 """Monomials of features, and others that are too many to hold: a driver that carries them says so."""
 SELECTION = ("rows", "extra variables", "forced features", "penalties")
 """What a problem may say about its selection beside M."""
+COSTS = "costs of extra variables"
+"""What a relaxation of v(σ) does not have in its values: it is carried where it is named, and never left out."""
+PRICED = (*SELECTION, COSTS)
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,16 @@ class Capability:
     losses : collection of str
     bound : str, in a few words what its bound is worth
     atoms : tuple of str, of `ATOMS` and `PAIRS`
-    selection : tuple of str, of `SELECTION`
+    selection : tuple of str, of `PRICED`
     leaves_out : bool
-        Whether it may be given what is not in `selection`, and leaves it out: a relaxation of the problem then.
+        Whether it may be given what is not in `selection`, and leaves it out: a relaxation of the problem then. Costs
+        of extra variables are not left out, for some of them may pay.
     bias : tuple of str, of "free" and "none"
     margins : tuple of str, of "unit" and "rho"
     weights : bool, whether samples may have weights of their own
     regularisers : collection of str
+    weight_rows : bool, whether there may be rows over the weights
+    excluding : bool, whether bounds on the weights may exclude 0: more features may make it worse then
     """
 
     losses: Collection[str]
@@ -78,6 +84,8 @@ class Capability:
     margins: tuple[str, ...] = ("unit", "rho")
     weights: bool = True
     regularisers: Collection[str] = RIDGE
+    weight_rows: bool = False
+    excluding: bool = False
 
     @property
     def is_certified(self) -> bool:
@@ -94,7 +102,13 @@ class Capability:
             problem.term: problem.regulariser.name in self.regularisers,
             "sample weights": self.weights or not np.any(problem.sample_weight != 1.0),
         }
-        wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
+        wanted["rows over the weights"] = self.weight_rows or not problem.weight_rows
+        beside = bool(problem.weight_rows) and problem.is_one_master
+        wanted["rows over the weights beside extra variables that are whole or cost something"] = not beside
+        wanted["bounds on weights that exclude 0"] = self.excluding or problem.regulariser.is_monotone
+        beside = not problem.regulariser.is_monotone and problem.is_one_master
+        wanted["such bounds beside extra variables that are whole or cost something"] = not beside
+        wanted |= {what: what in self.selection or (self.leaves_out and what != COSTS) for what in used(problem)}
         return [what for what, carried in wanted.items() if not carried]
 
     def left_out(self, problem: Problem) -> list[str]:
@@ -104,6 +118,7 @@ class Capability:
     def line(self) -> dict[str, str]:
         """Its line in the tables, by column."""
         rows = "any linear rows, extra variables" if "extra variables" in self.selection else "any linear rows"
+        rows += " with costs" if COSTS in self.selection else ""
         return {
             "losses": ", ".join(self.losses),
             "atoms": ", ".join(("any", *self.atoms[len(ATOMS) :]) if self.atoms[: len(ATOMS)] == ATOMS else self.atoms),
@@ -128,7 +143,7 @@ def needs_ridge(problem: Problem, option: str) -> None:
 
 
 def used(problem: Problem) -> list[str]:
-    """What of `SELECTION` a problem makes use of."""
+    """What of `PRICED` a problem makes use of."""
     rows = problem.selection.rows
     selection = problem.selection
     asked = {
@@ -136,8 +151,9 @@ def used(problem: Problem) -> list[str]:
         "extra variables": len(rows.extra) > 0,
         "forced features": bool(selection.forced_in or selection.forced_out),
         "penalties": problem.has_penalty,
+        COSTS: problem.has_extra_costs,
     }
-    return [what for what in SELECTION if asked[what]]
+    return [what for what in PRICED if asked[what]]
 
 
 def check(

@@ -127,6 +127,10 @@ class DataWarning(UserWarning):
     """Data that can be read, but perhaps not as it was meant; the message names the file, the column and the remedy."""
 
 
+class SuspectWarning(DataWarning):
+    """Data of which something is seldom meant: a column that separates the classes alone, a constant one, a copy."""
+
+
 class MissingExtraError(UsageError):
     """An optional dependency is not installed."""
 

@@ -17,6 +17,8 @@ from numba.core import cgutils, errors, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
+from mipfs.compiled import compiled
+from mipfs.compiled.lent import lent, lent_type
 from mipfs.errors import UsageError
 
 
@@ -53,9 +55,10 @@ class Step:
     address: int = 0
 
     @classmethod
-    def of(cls, function: Any, *arguments: Any, returns: types.Type = types.none) -> Step:
-        """A function for arguments of the types of those given; it is not compiled yet."""
-        return cls(function, StepType(tuple(typeof(value) for value in arguments), returns))
+    def of(cls, function: Any, *arguments: Any, returns: types.Type = types.none, lends: bool = False) -> Step:
+        """A function for arguments of the types of those given, or of what `lent` makes of them; not compiled yet."""
+        kinds = (typeof(value) for value in arguments)
+        return cls(function, StepType(tuple(lent_type(kind) if lends else kind for kind in kinds), returns))
 
     def made(self) -> Step:
         """The step in machine code, which is compiled now where none is kept.
@@ -112,6 +115,12 @@ def caller(of: StepType) -> Any:
         return _called(of, address, arguments)
 
     return call_at
+
+
+@compiled(nogil=True)
+def run(step, arguments):  # type: ignore[no-untyped-def]
+    """Call a step from Python, with arguments that are lent to it."""
+    return call(step, *lent(arguments))
 
 
 def _called(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

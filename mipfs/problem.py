@@ -1,8 +1,10 @@
 """Problem: instance + loss + selection set + penalty, the one (P) of every driver.
 
-    (P)  min over sigma in S of  c'sigma + v(sigma),   v(sigma) = min over w, b of ½ Σ w_j²/σ_j + L(y∘(Xw + b))
+    (P)  min over (sigma, z) in S of  c'sigma + d'z + v(sigma)
+         v(sigma) = min over w, b of  ½ Σ w_j²/σ_j + L(y∘(Xw + b))
 
 (Aytug 2015, FSP-M and FSP-λ, in perspective form.) Another regulariser r has Σ σ_j r(w_j/σ_j) in place of ½ Σ w_j²/σ_j.
+z are the extra variables of the rows, whose costs d are those of `Extras`: mostly there are none.
 """
 
 from __future__ import annotations
@@ -12,18 +14,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, merged, same_data, split_squares
+from mipfs.atoms import Atoms, Columns, merged, same_data, shares, split_squares
 from mipfs.atoms.features import Features
+from mipfs.atoms.groups import Groups
 from mipfs.data.block import Block
-from mipfs.data.bounds import settled
+from mipfs.data.bounds import excluding_0, settled
 from mipfs.data.checks import anywhere
 from mipfs.data.classes import ClassWeight, Weighted
 from mipfs.data.instance import Instance, nearest
+from mipfs.data.over_weights import Ends, WeightRow, power_above
+from mipfs.data.over_weights import settled as settled_rows
 from mipfs.data.ranges import check_M, exponent_of, penalties
 from mipfs.data.unit import column_of_largest, times
 from mipfs.errors import UsageError
@@ -36,10 +41,12 @@ from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.plumbing.registry import entered
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
-from mipfs.regularisers.box import Bounds, check_atoms
+from mipfs.regularisers.box import Bounds, Box, check_atoms
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.derived import ChvatalGomory, Family
+from mipfs.selection.extra_costs import refuse_endless
 from mipfs.selection.heredity import implied
+from mipfs.selection.of_groups import compiled
 from mipfs.selection.selection import Rows, Selection
 from mipfs.svm.dyadic import SAMPLES_PER_SLICE, pieces
 
@@ -83,7 +90,7 @@ class Problem(Weighted):
     lam : float, sequence of p floats, or mapping of name to float, >= 0
         Fixed cost of selecting a feature (lambda of Aytug's FSP-λ), on top of the data's ``[penalty]``.
     rows : Rows or None
-        Linear rows over the selection; None takes the data's own.
+        Linear rows over the selection and extra variables, which may have costs (`Extras`); None takes the data's own.
     forced_in, forced_out : tuple of str or None
         Features that must (not) be selected; None takes the data's own.
     cardinality : bool, default True
@@ -113,9 +120,14 @@ class Problem(Weighted):
     regulariser : Regulariser or str
         The term of a weight, ½w² by default: one of `mipfs.regularisers.REGULARISERS`, by its name or made by
         `mipfs.regularisers.get_regulariser`. Another one is about single features, as they are.
-    weight_bounds : mapping of feature name to (lower, upper), lower <= 0 <= upper, or None
+    weight_bounds : mapping of feature name to (lower, upper), or None
         Bounds on the weights, on the user's scale; None or infinity for no end. ``(0, None)`` says that more of a
-        feature can only raise the score of the class +1. None takes the data's own, ``{}`` leaves these out.
+        feature can only raise the score of the class +1. Bounds that exclude 0, as ``(0.2, None)``, hold for a feature
+        that is selected, and do not force it in. None takes the data's own, ``{}`` leaves these out.
+    weight_rows : sequence of ({name: coefficient}, lower, upper), lower <= 0 <= upper, or None
+        Rows over the weights, on the user's scale; None or infinity for no end. The intercept stands in none, and a
+        feature that is not selected has the weight 0. A row holds within an allowance of about 2^−40 of its numbers,
+        which the result states. None takes the data's own, ``()`` leaves these out. See `mipfs.weight_rows`.
     class_weight : mapping of label to float > 0, "balanced", or None
         Weights of the classes, 1 where none is given. "balanced" is n/(2 n_k), the samples counted by their weights.
         None takes the data's own, ``{}`` none. Not of the structural loss.
@@ -148,6 +160,7 @@ class Problem(Weighted):
     weight_bounds: Mapping[str, Any] | None = None
     derived: Sequence[ChvatalGomory] = ()
     class_weight: ClassWeight | None = None
+    weight_rows: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Instance):
@@ -160,6 +173,7 @@ class Problem(Weighted):
         get_loss(self.loss)
         source = self._take_atoms()
         self._take_regulariser(source)
+        self._take_weight_rows(source)
         p = self.atoms.count
         what = "features" if self.selects_features else "atoms"
         self._take_class_weight(source)
@@ -183,15 +197,20 @@ class Problem(Weighted):
             _ = self.selection.scaled
         if self.margin not in ("unit", "rho"):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
-        if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
+        if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty or self.has_extra_costs):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
         if self.margin != "unit":
             self.require_near("margin = 'rho'")
+        if self.has_extra_costs:
+            self.require_near("costs of extra variables")
+            refuse_endless(self.selection)
         if not (self.regulariser.is_ridge or self.weight_bounds):
             self.require_near(f"the regulariser {self.regulariser.name!r}")
         if self.margin == "rho" and not self.regulariser.is_homogeneous:
             are = "that are no signs are" if self.weight_bounds else "is"
             raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
+        self._check_weight_rows()
+        self._check_excluding()
         if self.loss == "structural":
             check_asked(self)
             _ = self.measured
@@ -263,16 +282,116 @@ class Problem(Weighted):
         return source
 
     def _take_regulariser(self, source: Instance) -> None:
-        """Settle the regulariser, which is one of single features unless it is the ridge; bounds are one, too."""
+        """Settle the regulariser, which is one of columns as they are unless it is the ridge; bounds are one, too."""
         given = source.weight_bounds if self.weight_bounds is None else self.weight_bounds
         index = self.data.index if self.selects_features else source.index
-        bounds = {} if given is None else settled(given, index, source.like)
+        bounds = {} if given is None else settled(given, index, source.like, source.groups)
         object.__setattr__(self, "weight_bounds", bounds)
         found = get_regulariser(RIDGE if isinstance(self.regulariser, Bounds) else self.regulariser)
-        check_atoms(found, bounds, self.atoms.kind)
+        check_atoms(found, bounds, self.atoms)
         found = Bounds.of(bounds, self.data.index, self.data.scale) if bounds else found
-        found.check(self.atoms.count)
+        found.check(self.data.n_features)
         object.__setattr__(self, "regulariser", found)
+
+    def _take_weight_rows(self, source: Instance) -> None:
+        """Settle the rows over the weights, which are about the columns of the data as they are."""
+        given = source.weight_rows if self.weight_rows is None else self.weight_rows
+        rows = () if not given and not isinstance(given, (str, bytes, Mapping)) else given
+        is_over_features = self.data is source or not rows
+        if not is_over_features:
+            raise UsageError(f"weight_rows are about the columns of the data as they are, not {self.atoms.kind}")
+        object.__setattr__(self, "weight_rows", settled_rows(rows, self.data.index, self.data.like) if rows else ())
+
+    def _check_weight_rows(self) -> None:
+        """Refuse rows over the weights beside what cannot be stated with them."""
+        if not self.weight_rows:
+            return
+        self.require_near("weight_rows")
+        if self.margin != "unit":
+            raise UsageError("margin = 'rho' is −1/(4v) where the weights may be of any length; weight_rows bind that")
+        if self.loss == "structural":
+            raise UsageError("weight_rows go with losses that are a sum over the samples, not with 'structural'")
+        if not self.data.block().is_stored:
+            raise UsageError("weight_rows are for data in memory; give the file that the store was made of")
+        named = {name for row in self.rows_over_weights for name in row.terms}
+        if held := [name for name in excluding_0(self.weight_bounds or {}) if name in named]:
+            raise UsageError(
+                f"weight_rows name {held[0]!r}, whose weight_bounds exclude 0, and weights of 0 must keep every row; "
+                "let 0 be between these bounds, or leave the feature out of the rows"
+            )
+        if self.atoms.kind not in ("features", "scaled features", "groups"):
+            raise UsageError(f"weight_rows are about single features and groups of them, not {self.atoms.kind}")
+        if not self.regulariser.is_ridge and self.atoms.kind != "features":
+            raise UsageError(f"weight_rows go with {self.term} on single features as they are, not {self.atoms.kind}")
+
+    def _check_excluding(self) -> None:
+        """Refuse bounds that exclude 0 beside what they are not stated with."""
+        if self.regulariser.is_monotone:
+            return
+        self.require_near("bounds on weights that exclude 0")
+        if not self.data.block().is_stored:
+            raise UsageError(
+                "weight_bounds that exclude 0 are for data in memory; give the file that the store was made of"
+            )
+
+    @cached_property
+    def excluding(self) -> npt.NDArray[np.bool_]:
+        """The atoms (count,) whose bounds exclude 0: they have a weight wherever they are selected."""
+        own = isinstance(self.regulariser, Box) and not self.regulariser.is_monotone and self.regulariser.excluding
+        return np.broadcast_to(np.asarray(own, dtype=bool), (self.atoms.count,))  # costs no memory
+
+    @property
+    def rows_over_weights(self) -> tuple[WeightRow, ...]:
+        """`weight_rows` as they were settled."""
+        return cast("tuple[WeightRow, ...]", self.weight_rows)
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The ends of the rows over the weights, which are entries of a dual vector behind those of the samples."""
+        rows = self.rows_over_weights
+        return Ends(rows, self.data.index, self.data.scale, self._largest_weight() if rows else 0.0)
+
+    def _largest_weight(self) -> float:
+        """W, no less than the weight of any feature of a row at an optimum, on the user's scale.
+
+        All weights 0 keep every row, so that Σ_j w_j²/(2λ_j²) ≤ L(0) there, of each of the copies of a column. Where
+        bounds exclude 0 those features, which stand in no row, are at their ends nearest 0 instead.
+        """
+        whole = self.all_columns
+        most, copies = np.zeros(self.data.n_features), np.zeros(self.data.n_features)
+        np.maximum.at(most, whole.ids, whole.scale)
+        np.add.at(copies, whole.ids, 1.0)
+        named = self.data.columns_of(sorted({name for row in self.rows_over_weights for name in row.terms}))
+        margins, term = self._margins_of_least()
+        loss = term + float(get_loss(self.loss).value(margins, self.c_i))
+        reach = np.sqrt(2.0 * loss * copies[named]) * most[named] / self.data.scale[named]
+        return 2.0 * power_above(reach.tolist())
+
+    def _margins_of_least(self) -> tuple[Array, float]:
+        """Margins (n,) no larger than those of any selection whose weights are as near to 0 as they may be, b = 0; and
+        no less than ½‖w‖² there."""
+        if self.regulariser.is_monotone:
+            return np.zeros(self.data.n_samples), 0.0
+        low, high = self.regulariser.ends
+        nearest_0 = np.broadcast_to(np.maximum(0.0, np.maximum(low, -np.asarray(high))), self.data.n_features)
+        ids = np.flatnonzero(nearest_0)
+        values = np.abs(self.data.block(ids).dense())
+        return -(values @ nearest_0[ids]), 0.5 * float(np.square(nearest_0).sum())
+
+    @property
+    def dual_size(self) -> int:
+        """How many numbers a dual vector has: one of every sample, and one of every end of a row over the weights."""
+        return self.data.n_samples + self.ends.count
+
+    @cached_property
+    def dual_signs(self) -> Array:
+        """y of the samples, and 1 of every end of a row over the weights, (dual_size,): v = α∘these."""
+        return np.append(self.data.y, np.ones(self.ends.count)) if self.weight_rows else self.data.y
+
+    @cached_property
+    def all_columns(self) -> Columns:
+        """The columns of all atoms."""
+        return self.atoms.columns(np.arange(self.atoms.count))
 
     @property
     def term(self) -> str:
@@ -282,10 +401,18 @@ class Problem(Weighted):
     def _rows_of(self, source: Instance) -> Rows:
         """The data's own rows."""
         if self.selects_features or source is not self.data:
-            return Rows.of(source.rows, source.index) if source.rows else Rows.empty(self.atoms.count)
-        if self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
-            raise UsageError("the data's rows and forced features are about single features, not about atoms")
-        return Rows.empty(self.atoms.count)
+            return compiled(source.rows, source.index, source.groups) if source.rows else Rows.empty(self.atoms.count)
+        select = self.data.select
+        named = {*select.forced_in, *select.forced_out, *(name for row in self.data.rows for name in row.terms)}
+        if not named:
+            return Rows.empty(self.atoms.count)
+        inside = sorted(named - {*self.atoms.names}) if isinstance(self.atoms, Groups) else sorted(named)
+        if inside:
+            raise UsageError(
+                f"the data's rows or forced features are about {inside[0]!r}, which is not among the atoms; "
+                "name what is selected as a whole, or leave atoms out"
+            )
+        return Rows.of(self.data.rows, {name: k for k, name in enumerate(self.atoms.names)})
 
     def _check_searched(self, atoms: Atoms) -> None:
         """Nothing is said, one by one, of atoms that nobody holds all of."""
@@ -319,7 +446,7 @@ class Problem(Weighted):
         assert self.forced_in is not None
         assert self.forced_out is not None
         atoms = self.atoms.restricted(ids) if atoms is None else atoms
-        names = set(atoms.names)
+        names, held = set(atoms.names), atoms.data.index
         if self.atoms.is_held:
             rows = self.selection.rows.of_features(ids)  # what is derived is given to the part
         else:
@@ -330,7 +457,8 @@ class Problem(Weighted):
             data=atoms.data,
             atoms=atoms,
             regulariser=self.regulariser if self.weight_bounds else self.regulariser.at(ids),
-            weight_bounds={name: ends for name, ends in (self.weight_bounds or {}).items() if name in names},
+            weight_bounds={name: ends for name, ends in (self.weight_bounds or {}).items() if name in held},
+            weight_rows=self._rows_over(atoms.data),
             class_weight=self.class_weights_on(atoms.data),
             M=None if self.M is None else min(self.M, ids.size),
             lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
@@ -341,10 +469,25 @@ class Problem(Weighted):
             derived=(),
         )
 
+    def _rows_over(self, data: Instance) -> tuple[WeightRow, ...]:
+        """The rows over the weights where all that is not in `data` has the weight 0."""
+        kept = [
+            dataclasses.replace(row, coefficients=tuple(one for one in row.coefficients if one[0] in data.index))
+            for row in self.rows_over_weights
+        ]
+        return tuple(row for row in kept if row.coefficients)
+
     @property
     def is_one_master(self) -> bool:
-        """Whether exact search is one master problem over shared cuts: structural loss, or whole extra variables."""
-        return self.loss == "structural" or (self.rows is not None and bool(self.rows.extra.integer.any()))
+        """Whether exact search is one master problem over shared cuts: structural loss, or extra variables that are
+        whole numbers or have costs."""
+        has_whole = self.rows is not None and bool(self.rows.extra.integer.any())
+        return self.loss == "structural" or has_whole or self.has_extra_costs
+
+    @property
+    def has_extra_costs(self) -> bool:
+        """Whether some extra variable has a cost: values of the problem may then be negative."""
+        return self.rows is not None and self.rows.extra.is_costed
 
     @property
     def has_constant(self) -> bool:
@@ -354,13 +497,31 @@ class Problem(Weighted):
     @property
     def has_kernels(self) -> bool:
         """Whether the compiled kernels know its loss and its regulariser; interior points take its place else."""
-        return get_loss(self.loss).kernels is not None and self.regulariser.has_kernels
+        known = get_loss(self.loss).kernels is not None and self.regulariser.has_kernels
+        return known and not self.weight_rows
 
     @property
     def single_features(self) -> Features:
         """The atoms, of a problem that is about single features."""
         assert isinstance(self.atoms, Features)
         return self.atoms
+
+    @property
+    def groups(self) -> Groups:
+        """The atoms, of a problem that is about groups."""
+        assert isinstance(self.atoms, Groups)
+        return self.atoms
+
+    @cached_property
+    def columns_alone(self) -> Features:
+        """The columns of the data, one by one, whatever atoms are made of them."""
+        if self.selects_features:
+            return self.single_features
+        return self.atoms.features if isinstance(self.atoms, Groups) else Features(self.data)
+
+    def of_atoms(self, each: Array) -> Array:
+        """Sums of one number for every column (p,) over the columns of every feature or group."""
+        return each if self.selects_features else self.groups.sums(each)
 
     @property
     def selects_features(self) -> bool:
@@ -482,6 +643,8 @@ class Problem(Weighted):
             return times(value, -2 * self.exponent), times(error, -2 * self.exponent)
         chosen = np.asarray(selected, dtype=np.int64)
         ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
+        if self.weight_rows and not self.ends.hold(ids, weights / self.data.scale[ids]):
+            return math.inf, 0.0
         return self.value_at(chosen, ids, Weights.of(weights, float(b)))
 
     def value_at(
@@ -497,14 +660,21 @@ class Problem(Weighted):
         if self.regulariser.is_ridge:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
         else:
-            term = float(self.regulariser.at(ids).perspective(at.w, part).sum())
+            room = part if self.selects_features else shares(self.atoms.columns(chosen), ids, part)
+            term = float(self.regulariser.at(ids).perspective(at.w, room).sum())
         if self.has_constant:
             term += 0.5 * (at.b / self.intercept_scaling) ** 2
         beside = float(self.penalty[chosen] @ part + term)
+        size, costs = beside, self.selection.extra_costs
+        if costs is not None:
+            assert sigma is None, "what extra variables cost is known at selections"
+            extra = costs.of(chosen)
+            beside += extra
+            size += abs(extra)
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
-            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, beside)
+            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(beside))
             total = total + value
             error = error + off
-        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)
+        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (size + total)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from mipfs import atoms
+from mipfs.data.classes import with_bounds
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import INTERCEPT, stacked
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.selection.rows import Rows
 
-TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out")
+TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out", "weight_bounds")
 """What a shared support takes of the parameters of a problem."""
 
 
@@ -24,7 +25,8 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     instances : the data of every class against the rest; rows, costs and forced features of the first hold, and
         `mipfs.data.classes.weighted` gives the classes weights
     **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
-        weight is (`mipfs.data.stacked`)
+        weight is (`mipfs.data.stacked`); `weight_bounds`, on the user's scale, are by ``feature|class``, or by feature,
+        of every class then, in place of those that the data of each class has
 
     Raises
     ------
@@ -38,7 +40,8 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     bias = given.pop("bias", True)
     if not isinstance(bias, bool):
         raise UsageError(f"bias = {bias!r} must be true or false")
-    data = stacked(instances, bias)
+    bounds = given.pop("weight_bounds", None)
+    data = stacked(instances if bounds is None else with_bounds(instances, bounds), bias)
     groups = atoms.make("groups", data)
     if bias:
         M = given.get("M")

@@ -33,11 +33,13 @@ def _without_the_disk(handle: int) -> None:
 
 os.fsync = _without_the_disk
 
-FAST_SEEDS, SLOW_SEEDS = 5, 8
-"""Seeds of a test in ``make test``, and in this and ``make slow`` together, where its cases differ by their seed alone.
+FAST_SEEDS = 5
+"""Seeds of a test in ``make test`` where its cases differ by their seed alone.
 
-Where they differ by other values too, so many in all, and every combination of these at least one and two.
+Where they differ by other values too, so many in all, and every combination of these at least one.
 """
+SLOW_CASES = 2
+"""Cases of a test in ``make slow``, spread over those that ``make test`` leaves out; the rest are ``every``."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,22 +47,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out, and seeds of which there are many.
 
     All but every n-th case of a sampled test; an n without a common divisor with the numbers of values lets the sample
-    go through all of them, not some again. With ``sampled(n, m)`` every m-th of the others is slow, the rest ``every``
-    as well. Seeds beyond `FAST_SEEDS` are slow, those beyond `SLOW_SEEDS` ``every`` as well. A seed that was chosen, as
-    one that once failed, is not one of many: those of a range alone are.
+    go through all of them, not some again. Seeds beyond `FAST_SEEDS` are slow. A seed that was chosen, as one that once
+    failed, is not one of many: those of a range alone are. Of what is slow all but `SLOW_CASES` are ``every`` as well.
     """
     tables: dict[str, list[Any]] = {}
     for item in items:
         tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for table in tables.values():
         ranks, groups = _ranks(table)
-        fast, slow = -(-FAST_SEEDS // groups), max(2, -(-SLOW_SEEDS // groups))
+        fast = -(-FAST_SEEDS // groups)
         for k, (item, rank) in enumerate(zip(table, ranks, strict=True)):
             sampled = item.get_closest_marker("sampled")
             if rank >= fast if sampled is None else k % sampled.args[0] > 0:
                 item.add_marker(pytest.mark.slow)
-            is_left_out = rank >= slow or (sampled is not None and k % (*sampled.args, 1)[1] > 0)
-            if is_left_out and item.get_closest_marker("slow") is not None:
+        slow = [item for item in table if item.get_closest_marker("slow") and not item.get_closest_marker("every")]
+        kept = {k * len(slow) // SLOW_CASES for k in range(SLOW_CASES)}
+        for k, item in enumerate(slow):
+            if k not in kept:
                 item.add_marker(pytest.mark.every)
 
 

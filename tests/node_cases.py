@@ -59,7 +59,7 @@ def solve(
         try:
             point, space = Point(w, beta, dual), np.empty((1, 1))
             model = Model(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
-            minimise = Step.of(minimise_model, model, 0.0, 0, w).made()
+            minimise = Step.of(minimise_model, model, 0.0, 0, w, lends=True).made()
             kernel.relax(minimise, relaxation._Z, relaxation.samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan

@@ -147,6 +147,7 @@ for kind in sys.argv[1:]:
 """SVMs on dense and on sparse rows, whose kernels have functions in common, and what they find to the last bit."""
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_digits_depend_neither_on_who_compiled_nor_on_what_was_loaded_before(tmp_path: Path) -> None:
     found = []

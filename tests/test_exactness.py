@@ -33,7 +33,7 @@ def the_case(kind: tuple[int, str, str]) -> strategies.Case:
     return strategies.case(900_000 + seed, rows=rows, data=data)
 
 
-@pytest.mark.sampled(47, 2)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_gbd_equals_brute_force(kind: tuple[int, str, str]) -> None:
     differential.check(the_case(kind), differential.DRIVERS["gbd"], mipfs.solve)

@@ -60,7 +60,7 @@ def below(lower: float, upper: float) -> bool:
     return lower <= upper + 1e-6 * abs(upper)
 
 
-@pytest.mark.sampled(47, 3)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize(("loss", "bias", "rows", "seed"), CASES)
 def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) -> None:
     problem = make(seed, rows, loss=loss, bias=bias)

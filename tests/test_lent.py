@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba import errors, typeof
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import held, lent, lent_type
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import steering_of
@@ -63,6 +64,52 @@ def test_what_is_lent_are_the_same_arrays() -> None:
 def test_arrays_of_a_kernel_live_until_it_holds_them_no_longer() -> None:
     for n in (1, 10, 1000, 100_000):
         assert filled_once_more(n) == 33.0 * n
+
+
+class Both(NamedTuple):
+    pair: Pair
+    scales: tuple[npt.NDArray[np.float64], float]
+    count: int
+    is_last: bool
+
+
+@compiled()
+def added_up(both, t):  # type: ignore[no-untyped-def]
+    return both.pair.first[t] + both.pair.second[t] * both.scales[1] + both.scales[0][0] * both.is_last + both.count
+
+
+@compiled()
+def of_both(both):  # type: ignore[no-untyped-def]
+    both = lent(both)
+    this, other = both.pair, lent(Pair(both.pair.second, both.pair.first))
+    found = 0.0
+    for t in range(this.first.size):
+        found += added_up(both, t)
+        this, other = other, this
+        this.second[t] += 1.0
+    return found
+
+
+@compiled()
+def unknown(both):  # type: ignore[no-untyped-def]
+    return lent(both).third
+
+
+def test_tuples_of_tuples_are_lent_by_their_address() -> None:
+    """The fields of all kinds, also where what is lent is lent again, changes places, and is handed on."""
+    both = Both(Pair(np.array([1.0, 2.0, 4.0]), np.zeros(3)), (np.array([7.0]), 3.0), 5, True)
+    arrays = (*both.pair, both.scales[0])
+    before = [sys.getrefcount(array) for array in arrays]
+    found = of_both(both)
+    assert of_both.nopython_signatures
+    assert lent_type(typeof(both)).name.startswith("Lent(Both: pair: Lent(Pair: ")  # type: ignore[no-untyped-call]
+    again = Both(Pair(np.array([1.0, 2.0, 4.0]), np.zeros(3)), (np.array([7.0]), 3.0), 5, True)
+    assert found == of_both.py_func(again) == 7.0 + 3 * 12.0
+    assert [one.tolist() for one in both.pair] == [one.tolist() for one in again.pair]
+    gc.collect()
+    assert [sys.getrefcount(array) for array in arrays] == before
+    with pytest.raises(errors.TypingError, match="third"):
+        unknown(both)
 
 
 def test_in_python_nothing_is_lent() -> None:

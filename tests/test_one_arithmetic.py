@@ -51,7 +51,7 @@ def ways(X: Array, y: Array) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sampled(17, 2)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize(("name", "options"), ATOMS, ids=lambda value: str(value))

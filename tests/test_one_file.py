@@ -269,7 +269,7 @@ def registered(place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("toy_regulariser").Shrunk
 
 
-@pytest.mark.sampled(23, 3)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize(("loss", "bias", "penalised", "has_rows"), REGULARISED)
 def test_a_regulariser(registered: Any, loss: str, bias: bool, penalised: bool, has_rows: bool) -> None:
     """Exact by three drivers, against all supports; certified, and what is forged is refused."""

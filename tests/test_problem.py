@@ -21,6 +21,11 @@ def instance(**extra: object) -> Instance:
     return Instance.from_arrays(X, Y, feature_names=["a", "b", "c"], **extra)
 
 
+def test_no_penalty_is_0_and_not_none() -> None:
+    with pytest.raises(UsageError, match="lambda is None; it must be a number"):
+        Problem(instance(), lam=None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("parameters", [{"M": -1}, {"M": 4}, {"M": 1.5}, {"M": True}, {"C": 0.0}, {"C": -1.0}])
 @pytest.mark.parametrize("kind", ["value"])
 def test_out_of_range(parameters: dict[str, object], kind: str) -> None:

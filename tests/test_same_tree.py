@@ -16,7 +16,7 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install 'm
 @pytest.mark.skipif(sys.platform != "linux", reason="kills, forkserver")
 def test_the_bytes_of_random_problems_do_not_depend_on_who_explores() -> None:
     ways = ("1 threads", "8 threads", "2 processes", same_tree.KILLED)
-    assert same_tree.campaign([2, 7, 31, 35, 45], ways) == []
+    assert same_tree.campaign([2, 31, 45], ways) == []
 
 
 def test_problems_are_of_every_kind() -> None:

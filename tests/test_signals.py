@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.cli import main
 from mipfs.data.instance import Instance
+from mipfs.drivers.session import Session
 from mipfs.plumbing import signals
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Status, StopReason
+from mipfs.run.run import interruptible
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 
@@ -173,3 +177,63 @@ def test_a_signal_that_was_lost_stops_the_run_all_the_same() -> None:
     assert found.has_classifier
     assert not signals.lost()
     assert mipfs.solve(problem).stop_reason is mipfs.StopReason.GAP_CLOSED
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_signal_at_the_very_end_of_a_run_stops_the_walk(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has closed its gap says so, though it was asked to stop; the next one does not begin."""
+    r = np.random.default_rng(0)
+    data = mipfs.Instance.from_arrays(r.normal(size=(30, 5)), np.resize([1, -1], 30))
+    solve, stopped = Session.result, []
+
+    def asked_late(session: Session) -> mipfs.Result:
+        if not session.is_over:
+            return solve(session)
+        with interruptible(session._run):
+            signal.raise_signal(signal.SIGINT)
+        stopped.append(solve(session).stop_reason)
+        return solve(session)
+
+    monkeypatch.setattr(Session, "result", asked_late)
+    found = mipfs.path(mipfs.Problem(data), M=[1, 2, 3], C=[0.1, 1.0, 10.0], jobs=jobs)
+    assert found.interrupted
+    assert stopped == [mipfs.StopReason.GAP_CLOSED]
+    assert len(found.points) >= 1
+    with pytest.raises(KeyboardInterrupt):
+        mipfs.FSPClassifier(M=2).fit(r.normal(size=(30, 5)), data.y)
+
+
+def test_the_classes_that_an_interrupt_left_end_with_what_they_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    r = np.random.default_rng(0)
+    rows = [",".join([*map(repr, row.tolist()), "abc"[k % 3]]) for k, row in enumerate(r.normal(size=(90, 25)))]
+    table, place = tmp_path / "t.csv", tmp_path / "r.json"
+    table.write_text("\n".join([",".join([*(f"v{j}" for j in range(25)), "label"]), *rows]))
+    solve, begun = mipfs.drivers.solve, []
+
+    def struck(*args: object, **options: object) -> object:
+        begun.append(1)
+        if len(begun) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return solve(*args, **options)
+
+    monkeypatch.setattr(mipfs.drivers, "solve", struck)
+    line = [
+        "solve",
+        "fsp-m",
+        str(table),
+        "-p",
+        "M=6",
+        "--jobs",
+        "1",
+        "-o",
+        "iteration_limit=5",
+        "--json",
+        str(place),
+        "-q",
+    ]
+    assert main(line) == 0
+    results = json.loads(place.read_text())["results"]
+    assert [each["stop_reason"] for each in results] == ["ITERATION_LIMIT", "INTERRUPTED", "INTERRUPTED"]
+    assert len(begun) == 4

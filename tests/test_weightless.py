@@ -33,12 +33,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("leak")
     leaking().to_csv(folder / "leak.csv", index=False)
     data = mipfs.read(folder / "leak.csv", label="y", scale="standard")
-    mipfs.solve(Problem(data, M=4, C=0.01)).save(folder / "leak.json")
+    mipfs.solve(Problem(data, M=4, C=0.01, forced_in=["a"])).save(folder / "leak.json")
     return folder / "leak.json", folder / "leak.csv"
 
 
 def test_what_a_leak_leaves_is_no_weight(saved: tuple[Path, Path]) -> None:
-    """The feature is selected, has no weight, is named, and both checkers find the objective that is stated."""
+    """A feature that must be selected has no weight, is named, and both checkers find the objective that is stated."""
     path, table = saved
     result = Result.load(path)
     assert result.weightless == ("a",)
@@ -122,6 +122,53 @@ def test_groups_keep_their_selection() -> None:
     found = as_stored(problem, Incumbent(np.array([0]), np.array([1.0, 1e-18]), 0.0, 7.0))
     assert found.weights == {"x": 1.0}
     assert found.weightless == ("a",)
+
+
+def constants(seed: int) -> tuple[mipfs.Instance, Problem]:
+    """Two columns that matter beside constant ones, with a rule over the selection, and the data without those."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(50) % 2, 1.0, -1.0)
+    X = np.column_stack([np.full(50, 3.0), rng.normal(size=50) + y, np.zeros(50), rng.normal(size=50) + y])
+    names = ["const", "u", "zero", "v"]
+    bare = mipfs.Instance.from_arrays(X[:, [1, 3]], y, feature_names=["u", "v"], scale="standard")
+    rules = [{}, {"forced_in": ["zero"]}, {"forced_in": ["const", "zero"]}]
+    data = mipfs.Instance.from_arrays(X, y, feature_names=names, scale="standard")
+    return bare, Problem(data, M=4, C=0.1, loss=["hinge", "squared-hinge"][seed % 2], **rules[seed % 3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_has_no_weight_is_selected_where_it_must_be_alone(seed: int, tmp_path: Path) -> None:
+    """The same optimum as without the columns that cannot matter; `selected` has these where a rule asks for them."""
+    bare, problem = constants(seed)
+    result = mipfs.solve(problem)
+    must = {*problem.forced_in}
+    assert {*result.selected} == {"u", "v"} | must
+    assert result.weightless is not None
+    assert {*result.weightless} == must
+    small = mipfs.solve(Problem(bare, M=2, C=0.1, loss=problem.loss))
+    assert result.objective == pytest.approx(small.objective, rel=2e-4)
+    assert mipfs.verify(result, problem.data).accepted
+
+
+def test_a_row_that_asks_for_three_has_three() -> None:
+    _, problem = constants(0)
+    three = problem.with_rows(np.ones((1, 4)), [3.0], [3.0])
+    result = mipfs.solve(three)
+    assert len(result.selected) == 3
+    assert len(result.weightless or ()) == 1
+    assert mipfs.verify(result, three.data, three.rows).accepted
+
+
+@pytest.mark.slow
+def test_groups_without_a_weight_go_and_shared_columns_keep_theirs() -> None:
+    """A group is taken out as a whole; the column that it shares keeps the weight that the other group gives it."""
+    _, plain = constants(1)
+    groups = {"a": ["const", "zero"], "b": ["u", "const"], "c": ["v", "u"]}
+    problem = Problem(plain.data, M=3, C=0.1, atoms=mipfs.atoms.make("groups", plain.data, groups=groups))
+    result = mipfs.solve(problem)
+    assert "a" not in result.selected
+    assert set(result.weights) <= {"u", "v"}
+    assert mipfs.verify(result, plain.data).accepted
 
 
 @pytest.mark.parametrize("C", [0.1, 1000.0])

@@ -55,6 +55,9 @@ def options_of(rng: random.Random, kinds: list[str], names: list[str], gaps: boo
     found: dict[str, Any] = {}
     if gaps or rng.random() < 0.2:
         found["impute"] = rng.choice(["median", "most frequent", "level"])
+    if rng.random() < 0.3:
+        found["missing"] = rng.choice([["-"], ["-", "-999"], ["ULM", "k3"], [" 1.50"]])
+        found.setdefault("impute", rng.choice(["median", "level"]))
     types = {name: TYPES[kind] for name, kind in zip(names, kinds, strict=True) if kind in TYPES and rng.random() < 0.8}
     if types:
         found["types"] = types
@@ -74,7 +77,10 @@ def table_of(rng: random.Random, path: Path) -> dict[str, Any]:
     names, gaps = [f"c{j}" if rng.random() < 0.7 else f"n {j} é" for j in range(len(kinds))], rng.random() < 0.4
     rows = [[cell(rng, kind, i) for kind in kinds] for i in range(rng.choice([12, 30, 60]))]
     if gaps:
-        rows = [[rng.choice(["", "NA", "?", " n/a "]) if rng.random() < 0.1 else v for v in row] for row in rows]
+        rows = [
+            [rng.choice(["", "NA", "?", " n/a ", "-", "-999.0"]) if rng.random() < 0.1 else v for v in row]
+            for row in rows
+        ]
     header = [*names, "label"]
     rows = [[*row, ("no", "yes")[i % 2 if rng.random() < 0.8 else rng.randrange(2)]] for i, row in enumerate(rows)]
     for role, values in (("sample_weight", ["0.5", "1", "2.25"]), ("bag", ["q", "p", "1"])):
@@ -110,13 +116,13 @@ def changed(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
         if turn == 2:
             del read["words"][words[0]]
     elif turn == 4 and recipe:
-        recipe[rng.choice(list(recipe))] = rng.choice(
-            [None, [], {}, ["c0"], {"c0": 1}, {"*": "median"}, {"c0": "date"}]
+        recipe[rng.choice([*recipe, "marks"])] = rng.choice(
+            [None, ["-"], ["-", "Ulm"], [], {}, ["c0"], {"c0": 1}, {"*": "median"}, {"c0": "date"}]
         )
     elif turn == 5:
         read["label"] = rng.choice([None, "c0", "label", "bag"])
     elif turn == 6:
-        document["rules"] = rng.choice([1, 2, 3, 4, None, "2"])
+        document["rules"] = rng.choice([1, 2, 3, 4, 5, None, "2"])
     elif turn == 7:
         read.pop(rng.choice(list(read)))
     else:

@@ -9,8 +9,8 @@
 It says "accepted" with the bound, the gap and the status that are proven and with how the file became columns (exit
 code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
 CSV text, raw tables with a recipe; the hinge, the squared hinge, the logistic loss and those of measures; features,
-groups, trees, functions and products of features; rows, penalties, bounds on weights, near-optimal lists, paths,
-several classes, and scorecards (but for the word of their search). It declines
+groups, trees, functions and products of features; rows, penalties, bounds and rows on weights, near-optimal lists,
+paths, several classes, and scorecards (but for the word of their search). It declines
 
 - other files (Parquet, npz, column stores), other losses and other regularisers;
 - scaled data whose scaling does not stand in the sidecar (early versions), but for functions and products of features,
@@ -496,8 +496,13 @@ def is_number(cell):
     return "_" not in cell
 
 
-def is_missing(cell):
-    return cell.strip().lower() in MISSING
+def is_missing(cell, marks=()):
+    """Whether a cell says that there is none, in the words of every table or by a mark: its text, or its number."""
+    cell = cell.strip()
+    if cell.lower() in MISSING:
+        return True
+    numbers = [float(mark) for mark in marks if is_number(mark)] if is_number(cell) else []
+    return cell.lower() in [mark.lower() for mark in marks] or any(float(cell) == value for value in numbers)
 
 
 def is_header(line, first):
@@ -572,7 +577,7 @@ def cells_of(text):
 def rules_of(document):
     """The version of the rules that a document names; 1 if it names none."""
     rules = document.get("rules", 1)
-    need(type(rules) is int and rules in (1, 2, 3), f"rules {rules!r}, which I do not know")
+    need(type(rules) is int and rules in (1, 2, 3, 4), f"rules {rules!r}, which I do not know")
     return rules
 
 
@@ -612,13 +617,16 @@ def are_names(value):
 def check_recipe(recipe):
     """The form of `read.recipe`."""
     fields = {"drop", "use", "impute", "types", "filled", "missing"}
-    need(isinstance(recipe, dict) and set(recipe) == fields, "read.recipe has other fields")
+    need(isinstance(recipe, dict) and set(recipe) - {"marks"} == fields, "read.recipe has other fields")
+    marks = recipe.get("marks", ["-"])
+    need(are_names(marks) and marks, "read.recipe.marks is no list of different texts")
+    need(all(mark.strip() == mark != "" for mark in marks), "a mark of missing cells is empty, or has blanks around it")
     need(are_names(recipe["drop"]) and (recipe["use"] is None or are_names(recipe["use"])), "a recipe names no columns")
     for key in ("impute", "types", "filled", "missing"):
         need(isinstance(recipe[key], dict), f"read.recipe.{key} is no mapping")
     need(all(how in ("median", "most frequent", "level") for how in recipe["impute"].values()), "an unknown impute")
     need(all(isinstance(kind, str) and kind in TYPES for kind in recipe["types"].values()), "an unknown type")
-    asks = recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None
+    asks = recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None or "marks" in recipe
     need(asks, "read.recipe has nothing that was done")
 
 
@@ -664,7 +672,8 @@ class Reading:
     def _column(self, name):
         """(values, rows of missing cells, what they are filled with): numbers or texts, filled."""
         cells = [cell.strip() for cell in self.cells[name]]
-        gaps = [i for i, cell in enumerate(cells) if is_missing(cell)]
+        marks = self.recipe.get("marks", ())
+        gaps = [i for i, cell in enumerate(cells) if is_missing(cell, marks)]
         how = self.recipe["impute"].get(name, self.recipe["impute"].get("*"))
         need(how is not None or not gaps, f"column {name!r} has a missing cell, and nothing to fill it with")
         absent = set(gaps)
@@ -722,8 +731,8 @@ class Reading:
 
     def digested(self):
         """What a recipe adds to the data's digest."""
-        recipe = {key: self.recipe[key] for key in ("drop", "use", "impute", "types")}
-        if not (recipe["drop"] or recipe["impute"] or recipe["types"] or recipe["use"] is not None):
+        recipe = {key: self.recipe[key] for key in ("drop", "use", "impute", "types", "marks") if key in self.recipe}
+        if not any(recipe[key] for key in recipe if key != "use") and recipe["use"] is None:
             return []
         counts = [[name, len(gaps)] for name, gaps in self.gaps.items()]
         said = json.dumps([recipe, counts], sort_keys=True).encode("ascii")
@@ -938,7 +947,13 @@ def asked_of(described, names):
             k = entry["k"]
             terms = dict.fromkeys(entry["of"], 1.0)
             rows.append((terms, None if key == "at_most" else k, None if key == "at_least" else k))
+    over = [
+        ({name: a for name, a in one.get("coefficients", {}).items() if a},
+         *(None if end is None or math.isinf(end) else end for end in (one.get("lower"), one.get("upper"))))
+        for one in described.get("weights", {}).get("rows", [])
+    ]  # fmt: skip
     return {
+        "weight_rows": [row for row in over if row[0] and row[1:] != (None, None)],
         "rows": [row for row in rows if set(row[0]) <= set(names)],
         "forced_in": select.get("forced_in", []),
         "forced_out": select.get("forced_out", []),
@@ -970,9 +985,10 @@ NEEDED = names_in(
 )
 FIELDS = NEEDED | names_in(
     "stop_reason driver seconds counters trace conflict relaxed validated bound_source versions extra "
-    "near_optimal atoms read command settings calibration rules weightless"
+    "near_optimal atoms read command settings calibration rules weightless extra_cost "
+    "decided warm_from"
 )
-PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight")
+PARAMS = names_in("M C lambda loss bias penalty margin forced_in forced_out gap weight_bounds class_weight weight_rows")
 RELAXED = names_in("upper lower sigma weights intercept extra mixture selections")
 LARGEST = Fraction(10) ** 100
 """C times a weight, and numbers of rows, are from its reciprocal to this; of far columns the former to its cube."""
@@ -1008,6 +1024,58 @@ class Row:
 
     def _within(self, total, room):
         return (self.low is None or total >= self.low - room) and (self.high is None or total <= self.high + room)
+
+
+class OverWeights:
+    """A row over the weights: low − e ≤ Σ a_j w_j ≤ high + e on the user's scale; None is an absent end."""
+
+    def __init__(self, stated, one):
+        fields = {"coefficients", "lower", "upper", "allowance"}
+        need(isinstance(one, dict) and set(one) == fields, "a row over the weights has other fields")
+        need(
+            isinstance(one["coefficients"], dict) and one["coefficients"], "a row over the weights has no coefficients"
+        )
+        need(set(one["coefficients"]) <= set(stated.place), "a row over the weights names what is no feature")
+        self.terms = {name: number(a, "a coefficient") for name, a in one["coefficients"].items()}
+        self.low, self.high = (number_or_none(one[end], "an end of a row") for end in ("lower", "upper"))
+        need(self.low is not None or self.high is not None, "a row over the weights has no end")
+        need((self.low or 0) <= 0 <= (self.high or 0), "a row over the weights leaves out 0")
+        sizes = [abs(a) for a in self.terms.values()] + [abs(end) for end in (self.low, self.high) if end]
+        need(
+            all(1 / LARGEST <= a <= LARGEST for a in sizes), "a number of a row over the weights is too small or large"
+        )
+        self.allowance, self.place = number(one["allowance"], "an allowance"), stated.place
+        scaled = {stated.place[name]: a / stated.scale[stated.place[name]] for name, a in self.terms.items()}
+        self.unit = power_above(max(abs(a) for a in scaled.values()))
+        self.scaled = {j: a / self.unit for j, a in scaled.items()}
+
+    def check_allowance(self, largest):
+        """`allowance` is the least double that the formula does not exceed."""
+        ends = [abs(end) for end in (self.low, self.high) if end is not None]
+        exact = Fraction(1, 2**40) * (max(ends) + largest * sum(abs(a) for a in self.terms.values()))
+        before = Fraction(math.nextafter(float(self.allowance), -math.inf))
+        need(before < exact <= self.allowance, "the allowance of a row over the weights is another one")
+
+    def ends(self):
+        """(o, d by column) of the lower end and of the upper one, as far as they are there."""
+        if self.low is not None:
+            yield (self.allowance - self.low) / self.unit, self.scaled
+        if self.high is not None:
+            yield (self.allowance + self.high) / self.unit, {j: -a for j, a in self.scaled.items()}
+
+    def keeps(self, weights):
+        """Whether weights by name keep the row."""
+        total = sum((a * number(weights.get(name, 0.0), "a weight") for name, a in self.terms.items()), Fraction(0))
+        low = self.low is None or total >= self.low - self.allowance
+        return low and (self.high is None or total <= self.high + self.allowance)
+
+
+def power_above(most):
+    """The least power of two that is no less than a number above 0."""
+    found = Fraction(2) ** (most.numerator.bit_length() - most.denominator.bit_length() - 1)
+    while found < most:
+        found *= 2
+    return found
 
 
 class Statement:
@@ -1048,6 +1116,7 @@ class Statement:
         self._selection(params)
         self._rows()
         self._box({} if params.get("weight_bounds") is None else params["weight_bounds"])
+        self.over = self._rows_over_weights(params.get("weight_rows"))
         self.measure = Measure(self, params) if self.loss == "structural" else None
 
     def _is_far(self):
@@ -1164,15 +1233,22 @@ class Statement:
         need(isinstance(given, dict), "extra is no mapping")
         self.extra = list(given)
         need(not set(self.extra) & set(self.names), "an extra variable has the name of an atom")
-        self.ends, self.integer = [], []
+        self.ends, self.integer, self.extra_cost = [], [], []
         for name, one in given.items():
-            need(isinstance(one, dict) and set(one) <= {"lb", "ub", "integer", "value"}, f"{name} has unknown fields")
+            need(
+                isinstance(one, dict) and set(one) <= {"lb", "ub", "integer", "value", "cost"},
+                f"{name} has unknown fields",
+            )
             need(isinstance(one.get("integer"), bool), f"{name} is whole or not?")
             low, high = number_or_none(one["lb"], name), number_or_none(one["ub"], name)
             if one["integer"]:
                 low, high = (None if low is None else math.ceil(low)), (None if high is None else math.floor(high))
             self.ends.append((low, high))
             self.integer.append(one["integer"])
+            cost = number(one.get("cost", 0), f"the cost of {name}")
+            need(not cost or 1 / LARGEST <= abs(cost) <= LARGEST, f"the cost of {name} is too small or large")
+            self.extra_cost.append(cost)
+        self.signed = any(self.extra_cost)  # values may be below 0
         self.rows = []
         need(isinstance(self.document.get("rows"), list), "rows is no list")
         for one in self.document["rows"]:
@@ -1189,8 +1265,47 @@ class Statement:
             need(all(abs(v) >= 1 / LARGEST for v in (*terms.values(), *extra.values()) if v), "a row has a tiny number")
             counted = [v for k, v in extra.items() if self.integer[k]] if self.rules >= 3 else []
             a = max((abs(v) for v in (*terms.values(), *counted)), default=Fraction(0))
-            rounded = [k for k in extra if not self.integer[k]]
-            self.rows.append(Row(terms, extra, moved(low, a, -1), moved(high, a, 1), rounded, self.rules < 3))
+            rounded = [] if self.signed else [k for k in extra if not self.integer[k]]
+            self.rows.append(
+                Row(terms, extra, moved(low, a, -1), moved(high, a, 1), rounded, self.rules < 3 and not self.signed)
+            )
+        self.priced = self._priced()
+        self._check_costs()
+
+    def _priced(self):
+        """The atoms on which the costs of extra variables depend: section "Costs of extra variables"."""
+        known, atoms = {k for k, d in enumerate(self.extra_cost) if d}, set()
+        for _ in range(len(self.extra) + 1):  # as many rounds as it takes to join them all
+            for row in self.rows:
+                linked = {k for k, b in row.extra.items() if b}
+                if linked & known:
+                    known |= linked
+                    atoms |= {j for j, a in row.terms.items() if a}
+        return atoms
+
+    def _check_costs(self):
+        """What costs of extra variables go with, and what they come to."""
+        document = self.document
+        need(("extra_cost" in document) == self.signed, "extra_cost is there if and only if a variable has a cost")
+        if not self.signed:
+            return
+        need(not self.rho and not isinstance(self.made, Products), "the ρ-form, or products, with costs of variables")
+        need(not self.far, "far columns with costs of variables")
+        need(
+            document["status"] != "RELAXED" and document.get("relaxed") is None, "a relaxation with costs of variables"
+        )
+        said = number_or_none(document["extra_cost"], "extra_cost")
+        need(
+            (said is None) == (document["objective"] is None), "extra_cost without an objective, or the other way round"
+        )
+        if said is not None:
+            z = self.extras({name: one["value"] for name, one in document["extra"].items()}, "an extra variable")
+            size = sum(abs(d * v) for d, v in zip(self.extra_cost, z, strict=True))
+            need(abs(said - self.costs(z)) <= CLOSE * size, "extra_cost is another one")
+
+    def costs(self, z):
+        """d'z."""
+        return sum((d * v for d, v in zip(self.extra_cost, z, strict=True)), Fraction(0))
 
     def _box(self, bounds):
         """Bounds on the weights, by column, on the user's scale."""
@@ -1199,10 +1314,43 @@ class Statement:
         for name, ends in bounds.items():
             need(name in self.place and isinstance(ends, list) and len(ends) == 2, "weight_bounds are no pairs by name")
             low, high = (number_or_none(end, "a bound of a weight") for end in ends)
-            need((low is None or low <= 0) and (high is None or high >= 0), "bounds of a weight leave out 0")
+            need(low is None or high is None or low <= high, "bounds of a weight cross")
             self.bounds[self.place[name]] = (low, high)
-        need(not bounds or (self.single and all(one == 1 for one in self.lam2)), "bounds are of single features")
+        self.excluding = {j for j, (low, high) in self.bounds.items() if (low or 0) > 0 or (high or 0) < 0}
+        sums = self.loss != "structural" and not self.rho and not self.document.get("atoms")
+        need(not self.excluding or (sums and self._is_tree()), "bounds that exclude 0, where they cannot be")
+        need(not bounds or (not self.made and all(one == 1 for one in self.lam2)), "bounds of scaled or made columns")
+        shared = {j for j, k in Counter(j for one in self.columns for j in one).items() if k > 1}
+        signs = all(end in (None, 0) for j in shared for end in self.bounds.get(j, ()))
+        need(signs, "a bound that is no sign, of a column in several atoms")
         need(not self.rho or all(end in (None, 0) for pair in self.bounds.values() for end in pair), "a box in ρ-form")
+
+    def _is_tree(self):
+        """Whether the certificate is no relaxation."""
+        kind = (self.document.get("certificate") or {}).get("kind")
+        return not self.document.get("relaxed") and kind != "relaxation"
+
+    def _rows_over_weights(self, given):
+        """Section "Rows over the weights"."""
+        if given is None:
+            return []
+        need(isinstance(given, list) and given, "weight_rows is no list of rows")
+        sums = self.loss != "structural" and not self.rho and not self.made and not self.far
+        need(sums and self._is_tree(), "rows over the weights, where they cannot be")
+        single = not self.bounds or all(len(one) == 1 for one in self.columns)
+        need(single, "rows over the weights beside bounds of groups")
+        rows = [OverWeights(self, one) for one in given]
+        named = {name for row in rows for name in row.terms}
+        free = not any(self.place[name] in self.excluding for name in named)
+        need(free, "a row over the weights is about a feature whose bounds exclude 0")
+        near = self.document.get("near_optimal") or {}
+        stated = [self.document["weights"], *(one["weights"] for one in near.get("supports", ()))]
+        need(all(isinstance(weights, dict) for weights in stated), "weights is no mapping")
+        sizes = [abs(number(w, "a weight")) for weights in stated for name, w in weights.items() if name in named]
+        most = max(sizes, default=Fraction(0))
+        for row in rows:
+            row.check_allowance(power_above(most) if most else most)
+        return rows
 
     def differs(self):
         """What the data's .toml asks for and the statement does not have, in words: its user may have taken it out."""
@@ -1213,6 +1361,10 @@ class Statement:
                 found.append(f"a row {low} <= {terms} <= {high}")
         for key, value in (("forced_in", 1), ("forced_out", 0)):
             found += [f"{key} {name}" for name in asked.get(key, []) if self.forced.get(self.atom.get(name)) != value]
+        held = [(row.terms, row.low, row.high) for row in self.over]
+        for terms, low, high in asked.get("weight_rows", []):
+            if (terms, low, high) not in held:
+                found.append(f"a row over the weights {low} <= {terms} <= {high}")
         return found
 
     def allows(self, chosen, z):
@@ -1906,6 +2058,7 @@ def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1)
     Bounds on weights are those stated times `outward`.
     """
     need(isinstance(weights, dict), f"{what}: weights is no mapping")
+    need(all(row.keeps(weights) for row in stated.over), f"{what}: the weights break a row over them")
     share = {}
     for j, part in sigma.items():
         for column in stated.columns[j]:
@@ -1913,6 +2066,8 @@ def value_of(stated, weights, intercept, sigma, what, objective=None, outward=1)
     total = sum((stated.cost[j] * part for j, part in sigma.items()), Fraction(0))
     b = size = number(intercept, f"{what}: intercept")
     used, size = [], abs(size)
+    named = {stated.place.get(name) for name in weights}
+    need(all(j in named for j in stated.excluding if j in share), f"{what}: a weight of 0 beyond its bounds")
     for name, value in weights.items():
         need(name in stated.place, f"{what}: a weight of {name!r}, which is no feature")
         j, w = stated.place[name], number(value, f"{what}: a weight")
@@ -2093,11 +2248,12 @@ class Duals:
 
     def __init__(self, arrays, stated):
         self.stated, self.n = stated, len(stated.y)
+        self.ends = [end for row in stated.over for end in row.ends()]
         names = ("dual_q", "dual_start", "dual_bytes", "dual_level", "dual_width", "dual_top")
         self.q, self.start, self.bytes, self.level, self.width, self.top = (array_of(arrays, name) for name in names)
         self.count = len(self.q)
         shapes = (len(self.start) == self.count + 1, len(self.level) == self.count, len(self.width) == self.count)
-        need(all(shapes) and len(self.top) in (0, self.n), "the dual arrays do not belong together")
+        need(all(shapes) and len(self.top) in (0, self.n + len(self.ends)), "the dual arrays do not belong together")
         ends = self.start[0] == 0 and self.start[-1] == len(self.bytes) and self.start == sorted(self.start)
         need(ends and all(0 <= width <= 7 for width in self.width), "the bytes of the dual vectors do not add up")
         self.kept = {}
@@ -2106,16 +2262,24 @@ class Duals:
         """(g, the terms ½ s_j or h_j of all atoms) of dual vector d, found feasible."""
         need(0 <= d < self.count, "a dual vector that is not there")
         if d not in self.kept:
-            k, q = self.decoded(d)
+            whole, q = self.decoded(d)
+            k, nu = whole[: self.n], whole[self.n :]
             unit = Fraction(1, 1 << q) if q >= 0 else Fraction(1 << -q)
             self._check(k, q)
+            need(all(0 <= v <= 2**53 for v in nu), "a multiplier of a row over the weights is below 0, or too wide")
             signed = [v * s for v, s in zip(k, self.stated.y, strict=True)]
-            self.kept[d] = (self._g(k, q, unit), terms_of(self.stated, signed, q))
+            g, pulled = self._g(k, q, unit), {}
+            for v, (o, d_j) in zip(nu, self.ends, strict=True):
+                g -= v * unit * o
+                for j, a in d_j.items():
+                    pulled[j] = pulled.get(j, 0) + v * unit * a
+            self.kept[d] = (g, terms_of(self.stated, signed, q, pulled))
         return self.kept[d]
 
     def decoded(self, d):
-        """Integers k (n,) and q."""
-        a, b, q, width, n = self.start[d], self.start[d + 1], self.q[d], self.width[d], self.n
+        """Integers k (n,), behind them those of the ends of rows over the weights, and q."""
+        a, b, q, width = self.start[d], self.start[d + 1], self.q[d], self.width[d]
+        n = self.n + len(self.ends)
         need(abs(q) <= (1600 if self.stated.far else 900), "a dual vector on a grid that floating point does not reach")
         body, flags = bytes(self.bytes[a:b]), -(-n // 8)
         held = [i for i in range(n) if i // 8 < len(body) and body[i // 8] >> (7 - i % 8) & 1]
@@ -2207,23 +2371,25 @@ class Combinations:
         return g, [term * factor**2 for term in terms_of(stated, signed, q)]
 
 
-def terms_of(stated, signed, q):
-    """½ λ² Σ ω² of every atom, or h_j where its weight has bounds; v is `signed` · 2^−q."""
+def terms_of(stated, signed, q, pulled=None):
+    """½ λ² Σ ω² of every atom, or h_j where its weight has bounds; v is `signed` · 2^−q.
+
+    `pulled` is what rows over the weights add to ω, by column.
+    """
     if stated.made:
         return stated.made.terms(stated, signed, q)
-    half = []
+    half, pulled = [], pulled or {}
     for j, (entries, e) in enumerate(stated.integers):
         dot = sum(signed[i] * x for i, x in entries)
         shift = q + e
-        if j not in stated.bounds:
+        if j not in stated.bounds and j not in pulled:
             power = 2 * shift + 1
             half.append(Fraction(dot * dot, 1 << power) if power >= 0 else Fraction(dot * dot << -power))
             continue
-        omega = Fraction(dot) * Fraction(2) ** -shift
-        low, high = stated.bounds[j]
-        outward = stated.scale[j] * (1 + ALLOWANCE)
-        t = omega if low is None else max(omega, low * outward)
-        t = t if high is None else min(t, high * outward)
+        omega = Fraction(dot) * Fraction(2) ** -shift + pulled.get(j, 0)
+        low, high = stated.bounds.get(j, (None, None))
+        t = omega if low is None else max(omega, (low - ALLOWANCE * abs(low)) * stated.scale[j])
+        t = t if high is None else min(t, (high + ALLOWANCE * abs(high)) * stated.scale[j])
         half.append(omega * t - t * t / 2)
     if stated.single and all(one == 1 for one in stated.lam2):
         return half
@@ -2446,6 +2612,7 @@ class Tree:
             if d is not None:
                 g, terms = self.duals.get(d)
                 base += g
+                extra = [a + cost for a, cost in zip(extra, self.stated.extra_cost, strict=True)]
                 atoms = [a + c - t for a, c, t in zip(atoms, self.stated.cost, terms, strict=True)]
             self.lines[d, m] = Line(base, atoms, extra)
         return self.lines[d, m]
@@ -2474,12 +2641,7 @@ class Tree:
                     if state[on] in (FREE, value):
                         stack.append((child, state[:on] + bytes([value]) + state[on + 1 :], ends))
             elif 0 <= on < SCREENED:
-                k, value = on - self.stated.p, Fraction(self.whole[node])
-                a, b = ends[k]
-                low_ends = (a, value if b is None else min(b, value))
-                high_ends = (value + 1 if a is None else max(a, value + 1), b)
-                stack.append((low, state, (*ends[:k], low_ends, *ends[k + 1 :])))
-                stack.append((high, state, (*ends[:k], high_ends, *ends[k + 1 :])))
+                stack += self.narrowed(node, state, ends)
             elif on == SCREENED:
                 found = self.screened(node, state, ends, room, level, strict)
                 if found is not None:
@@ -2488,6 +2650,17 @@ class Tree:
                 value, _ = self.line(self.dual[node], self.multiplier[node]).least(state, ends, room)
                 if value is None or level is None or not reaches(value):
                     open_leaf(node, state, ends, value)
+
+    def narrowed(self, node, state, ends):
+        """Both children of a split on an extra variable."""
+        k, value = self.feature[node] - self.stated.p, Fraction(self.whole[node])
+        (a, b), (low, high) = ends[k], self.children[node]
+        low_ends = (a, value if b is None else min(b, value))
+        high_ends = (value + 1 if a is None else max(a, value + 1), b)
+        return [
+            (low, state, (*ends[:k], low_ends, *ends[k + 1 :])),
+            (high, state, (*ends[:k], high_ends, *ends[k + 1 :])),
+        ]
 
     def refuted(self, node, state, ends, room):
         """Whether a leaf that says that it is empty is."""
@@ -2569,8 +2742,10 @@ def derived_row(stated, one):
 def check_list(stated, tree, best, bound):
     """Section "Near-optimal lists"; `best` is the objective of the classifier."""
     listed, least, strict = listing(stated, best)
-    for chosen, said in listed.items():
-        proven = stated.reported(best_of(tree, chosen))
+    for one, (chosen, said) in zip(stated.document["near_optimal"]["supports"], listed.items(), strict=True):
+        proven = stated.reported(
+            best_of(tree, chosen) + stated.costs(stated.extras(values_in(one), "a listed support"))
+        )
         shown = said == proven or (proven is not None and said and said - proven <= LISTED * abs(said))
         need(shown, "a listed objective is not bounded from below")
     if stated.document["near_optimal"]["complete"]:
@@ -2636,6 +2811,7 @@ def check_listed(stated, one, best, limit):
     if one.get("ties") is not None:
         whole(one["ties"], "ties")
     value = value_of(stated, one["weights"], one["intercept"], dict.fromkeys(chosen, 1), "a listed support", said)
+    value += stated.costs(z)
     need(near(value, said), "a listed objective is another one")
     need(limit is None or said <= limit + SAME * abs(limit), "a listed support lies above the limit")
     gap = number_or_none(one["gap"], "a listed gap")
@@ -2646,8 +2822,8 @@ def check_listed(stated, one, best, limit):
 
 
 def best_of(tree, chosen):
-    """The most that a dual vector proves of one selection, at least 0."""
-    found = Fraction(0)
+    """The most that a dual vector proves of one selection; at least 0, unless variables have costs."""
+    found = -(LARGEST**4) if tree.stated.signed else Fraction(0)
     for d in range(tree.duals.count):
         g, terms = tree.duals.get(d)
         found = max(found, g + sum(tree.stated.cost[j] - terms[j] for j in chosen))
@@ -2659,14 +2835,16 @@ def check_complete(stated, tree, listed, least, strict, bound):
     level = None if least is None else stated.unit(least)
 
     def judge(_node, state, _ends, value):
-        value = max(value or Fraction(0), Fraction(0))
+        if not stated.signed:
+            value = max(value or Fraction(0), Fraction(0))
+        value = -(LARGEST**4) if value is None else value
         if level is not None and (value > level or (value == level and not strict)):
             return
         inside = frozenset(j for j, s in enumerate(state) if s == 1)
         free = [j for j, s in enumerate(state) if s == FREE] if len(inside) < stated.M else []
         if not free and (inside in listed or not stated.allows(inside, None)):
             return
-        dear = {j for j in (*inside, *free) if stated.cost[j] > 0}
+        dear = {j for j in (*inside, *free) if stated.cost[j] > 0 or j in stated.priced or j in stated.excluding}
         proven = stated.reported(value)
         ties = (dear <= one <= inside and said - SAME * abs(said) <= proven for one, said in listed.items())
         need(proven is not None and any(ties), "a support within the limit may be missing")
@@ -2680,6 +2858,99 @@ def chosen_of(stated, names):
     need(all(isinstance(s, str) and s in stated.atom for s in names), "a selection of what is not there")
     need(len(set(names)) == len(names), "an atom is selected twice")
     return frozenset(stated.atom[name] for name in names)
+
+
+# --- What is decided of single features ----------------------------------------------------------------------
+
+
+def check_decided(stated, tree):
+    """What is said to be in every selection up to a limit, in none, or open: section "What is decided …"."""
+    given = stated.document.get("decided")
+    if given is None:
+        return
+    need(isinstance(given, list) and given, "decided is no list")
+    need(stated.document["objective"] is not None, "something is decided, and there is no objective")
+    need(not isinstance(stated.made, Products), "something is decided of products of features")
+    best = number(stated.document["objective"], "objective")
+    selected = chosen_of(stated, stated.document["selected"])
+    before = None
+    for one in given:
+        need(isinstance(one, dict) and set(one) == {"gap", "every", "none", "open"}, "an entry of decided")
+        gap = number(one["gap"], "decided.gap")
+        need(gap >= 0 and (before is None or gap > before) and not (stated.rho and gap >= 1), "decided.gap")
+        before = gap
+        every, none = decided_names(stated, one)
+        need(every <= selected and not none & selected, "the selection contradicts what is decided")
+        level = stated.unit(best + gap * abs(best))
+        may_be_in, may_be_out = Possible(tree, level).found
+        need(not every & may_be_out, "a feature is not shown to be in every selection")
+        need(not none & may_be_in, "a feature is not shown to be in no selection")
+
+
+def decided_names(stated, one):
+    """The sets of positions that an entry lists; what is null has the rest."""
+    need(one["every"] is not None and not (one["none"] is None and one["open"] is None), "decided: too much is null")
+    every, none, rest = (
+        None if one[name] is None else set(chosen_of(stated, one[name])) for name in ("every", "none", "open")
+    )
+    listed = [part for part in (every, none, rest) if part is not None]
+    known = set().union(*listed)
+    need(sum(map(len, listed)) == len(known), "decided: a feature stands there twice")
+    others = set(range(stated.p)) - known
+    need(not others or None in (none, rest), "decided: a feature is missing")
+    return every, others if none is None else none
+
+
+class Possible:
+    """The atoms that may be in and that may be out, as the leaves have it up to a level (None: everything is)."""
+
+    def __init__(self, tree, level):
+        self.tree, self.stated, self.level = tree, tree.stated, level
+        self.found = set(), set()
+        stack = [(0, *tree.root())]
+        while stack:
+            node, state, ends = stack.pop()
+            room = self.stated.M - state.count(1)
+            if room < 0 or any(a is not None and b is not None and a > b for a, b in ends):
+                continue
+            on, (low, high) = tree.feature[node], tree.children[node]
+            if on == -1:
+                self.leaf(node, state, ends, room)
+            elif on == SCREENED:
+                found = tree.screened(node, state, ends, room, level, True)
+                if found is not None:
+                    stack.append((low, found, ends))
+            elif on < self.stated.p:
+                stack += [
+                    (child, state[:on] + bytes([value]) + state[on + 1 :], ends)
+                    for child, value in ((low, 0), (high, 1))
+                    if state[on] in (FREE, value)
+                ]
+            else:
+                stack += tree.narrowed(node, state, ends)
+
+    def leaf(self, node, state, ends, room):
+        """What may be in or out at a leaf."""
+        may_be_in, may_be_out = self.found
+        dual = self.tree.dual[node]
+        if dual == -3 and self.tree.without_whole(node, state, ends):
+            return
+        line = None if dual == -3 else self.tree.line(None if dual == -2 else dual, self.tree.multiplier[node])
+        level = 0 if dual == -2 else self.level
+
+        def fits(state, room):
+            if room < 0:
+                return False
+            value = None if line is None else line.least(state, ends, room)[0]
+            return value is None or level is None or value <= level
+
+        for j, s in enumerate(state):
+            if s != 0 and j not in may_be_in:
+                one = state[:j] + b"\1" + state[j + 1 :]
+                if fits(one, room - (s == FREE)):
+                    may_be_in.add(j)
+            if s != 1 and j not in may_be_out and fits(state[:j] + b"\0" + state[j + 1 :], room):
+                may_be_out.add(j)
 
 
 # --- Relaxations ---------------------------------------------------------------------------------------------
@@ -2774,6 +3045,7 @@ def check(document, arrays, data):
     if document.get("near_optimal") is not None:
         need(objective is not None, "near-optimal supports without an optimum")
         check_list(stated, tree, objective, bound)
+    check_decided(stated, tree)
     return found
 
 
@@ -2788,6 +3060,7 @@ def concluded(stated, objective, bound):
 def statement(document, arrays, data):
     """What a document states over its data, after its form was looked at."""
     need(isinstance(document, dict) and set(document) >= NEEDED, "a field of the document is missing")
+    need(isinstance(document.get("warm_from"), dict | None), "what a run began from is no mapping")
     need(set(document) <= FIELDS, f"unknown fields {sorted(set(document) - FIELDS)}")
     check_schema(document)
     need(set(arrays) <= ARRAYS, f"unknown arrays {sorted(set(arrays) - ARRAYS)}")
@@ -2852,7 +3125,8 @@ def decline(document):
 
 
 def prove(stated, tree, status, bound):
-    """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say."""
+    """Every leaf reaches the claimed bound. A value of the unit margin is at least 0 whatever the leaves say, unless
+    extra variables have costs."""
 
     def too_low(_node, _state, _ends, value):
         reached = bound is not None and value is not None and value >= stated.unit(bound)
@@ -2865,7 +3139,8 @@ def prove(stated, tree, status, bound):
     elif bound is None:
         tree.walk(None, False, too_low)
     else:
-        tree.walk(*screening(stated, bound), too_low if stated.rho or bound > 0 else lambda *_: None)
+        is_shown = stated.rho or stated.signed or bound > 0
+        tree.walk(*screening(stated, bound), too_low if is_shown else lambda *_: None)
 
 
 def check_classifier(stated):
@@ -2902,6 +3177,7 @@ def check_classifier(stated):
     said = number(document["objective"], "objective")
     sigma = dict.fromkeys(chosen, 1)
     value = value_of(stated, document["weights"], document["intercept"], sigma, "the classifier", said)
+    value += stated.costs(z)
     need(near(value, said), "the objective is another one")
     return max(value, said)
 
@@ -2991,9 +3267,9 @@ def gap_agrees(told, upper, lower):
     return told is None or abs(told - gap) <= room
 
 
-AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M")}
+AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M"), "end": ("end",)}
 PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
-PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought")
 POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
 POINT_FIELDS = POINT_NEEDED | names_in(
     "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
@@ -3021,9 +3297,18 @@ class Course:
             need(set(point) <= POINT_FIELDS | set(self.axes), f"point {k} has an unknown field")
             need(isinstance(point["result"], dict) and isinstance(point["result"].get("params"), dict), "no result")
             for axis in self.axes:
-                need(number(point[axis], axis) >= 0, f"{axis} is no value")
+                need(number(point[axis], axis) >= 0 or axis == "end", f"{axis} is no value")
         self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
         need(len(set(self.places)) == len(self.places), "two points are at the same place")
+        self.row = document.get("row")
+        need((self.row is None) == ("bought" not in document), "a row without what it bought, or the reverse")
+        need(self.row is not None or "end" not in self.axes, "a frontier without its row")
+        if self.row is not None:
+            need(isinstance(self.row, dict) and set(self.row) == {"name", "side"}, "row is malformed")
+            need(isinstance(self.row["name"], str) and self.row["side"] in ("ub", "lb", "both"), "row is malformed")
+            need((self.row["side"] == "both") <= (self.row["name"] == "parity"), "both ends of another row than parity")
+            along_M = self.axes == ("M",) and self.row == {"name": "M", "side": "ub"}
+            need(self.axes == ("end",) or along_M, "a path that is no frontier has a row")
 
     def proven(self, k):
         """The bound that the k-th result proves, after it was checked; None where it proves none."""
@@ -3056,29 +3341,102 @@ class Course:
     def is_below(self, i, k):
         """Whether the optimum of point i is at most that of point k by their places."""
         for axis, a, b in zip(self.axes, self.places[i], self.places[k], strict=True):
-            if axis == "M":
+            if axis == "M" or (axis == "end" and self.row["side"] != "lb"):
                 a, b = (-math.inf if v is None else -v for v in (a, b))
             if a > b:
                 return False
-        return True
+        wide, rows = (self.points[at]["result"]["params"].get("weight_rows") or [] for at in (i, k))
+        return len(wide) == len(rows) and all(
+            one[side] is not None and reach(one, side) <= reach(other, side) if other[side] is not None else True
+            for other, one in zip(wide, rows, strict=True)
+            for side in ("lower", "upper")
+        )
+
+    def over_weights(self, k):
+        """Rows over the weights as all points have them: without allowances, and without ends that move."""
+        params = self.points[k]["result"]["params"]
+        if params.get("weight_rows") is None:
+            return params
+        stated = self.document["params"].get("weight_rows")
+        own = params["weight_rows"]
+        need(isinstance(stated, list) and len(stated) == len(own), "the path has other rows over the weights")
+        moved = [one.get("lower") is None and one.get("upper") is None for one in stated]
+        is_parity = self.row is not None and self.row["side"] == "both"
+        need(any(moved) == is_parity, "rows over the weights move, and the frontier is not theirs, or the reverse")
+        found = []
+        for one, moves in zip(own, moved, strict=True):
+            ends = (one["lower"], one["upper"])
+            value = self.points[k].get("end")
+            need(not moves or alike(list(ends), [-value, value]), "a row of parity ends elsewhere")
+            lower, upper = (None, None) if moves else ends
+            found.append({"coefficients": one["coefficients"], "lower": lower, "upper": upper})
+        return params | {"weight_rows": found}
 
     def check_alike(self, k, first):
         """Two points state one problem, but for the axes."""
-        own, other = (statement_of(self.points[i]["result"], self.axes) for i in (k, first))
+        pair = [self.points[i]["result"] | {"params": self.over_weights(i)} for i in (k, first)]
+        own, other = (statement_of(result, self.axes) for result in pair)
         for what in own:
             need(alike(own[what], other[what]), f"point {self.name(k)} has other {what}")
         params = self.points[k]["result"]["params"]
         for axis in self.axes:
             need(
-                axis == "rows" or alike(params.get(axis), self.points[k][axis]),
+                axis in ("rows", "end") or alike(params.get(axis), self.points[k][axis]),
                 f"{axis} of point {self.name(k)} is another",
             )
         need(self.points[k]["result"].get("driver") == self.document["driver"], "a result is of another driver")
+        if "end" in self.axes and self.row["side"] != "both":
+            need(alike(self.rest_of_rows(k), self.rest_of_rows(first)), f"point {self.name(k)} has other rows")
+        elif "end" in self.axes:
+            both = (rows_in(self.points[i]["result"]) for i in (k, first))
+            need(alike(*both), f"point {self.name(k)} has other rows")
+
+    def rest_of_rows(self, k):
+        """The rows of a point without the end that moves, which is the value of the point."""
+        rows, name, side = self.points[k]["result"]["rows"], self.row["name"], self.row["side"]
+        at = [r for r, row in enumerate(rows) if row.get("name") == name]
+        need(len(at) == 1, f"not one row of point {self.name(k)} has the name of the frontier's")
+        own = rows[at[0]]
+        need(alike(own[side], self.points[k]["end"]), "the row of the frontier ends elsewhere")
+        need(own["lb" if side == "ub" else "ub"] is None, "the row of the frontier has two ends")
+        rest = rows_in(self.points[k]["result"])
+        rest[at[0]][side] = None
+        return rest
+
+    def check_bought(self):
+        """What a unit bought between each two neighbours, from the tightest to the loosest."""
+        if self.row is None:
+            return
+        order = sorted(range(len(self.points)), key=lambda k: self.places[k], reverse=self.row["side"] == "lb")
+        said = self.document["bought"]
+        need(isinstance(said, list) and len(said) == len(order) - 1, "bought is not one between two neighbours")
+        for one, (i, k) in zip(said, itertools.pairwise(order), strict=True):
+            need(isinstance(one, dict) and set(one) == {"tight", "loose", "least", "most"}, "an entry of bought")
+            tight, loose = (number(self.places[at][0], "end") for at in (i, k))
+            need(
+                number(one["tight"], "tight") == tight and number(one["loose"], "loose") == loose,
+                "bought between other values",
+            )
+            for field, a, b, sign in (("least", k, i, -1), ("most", i, k, 1)):
+                upper = number_or_none(self.points[a]["objective"], "objective")
+                lower = number_or_none(self.points[b]["bound"], "bound")
+                told = number_or_none(one[field], field)
+                if upper is None or lower is None:
+                    need(told is None, "something was bought between unknown values")
+                    continue
+                need(told is not None, "what was bought is not stated")
+                found, room = (
+                    sign * (upper - lower) / abs(loose - tight),
+                    CLOSE * (abs(upper) + abs(lower)) / abs(loose - tight),
+                )
+                need(abs(told - found) <= room, "what a unit bought is another number")
 
     def check_point(self, k):
         """What stands beside a result: its summary, and a bound that may come from another point."""
         point, result = self.points[k], self.points[k]["result"]
         self.proven(k)
+        if "end" in self.axes:
+            self.over_weights(k) if self.row["side"] == "both" else self.rest_of_rows(k)
         file = self.document["certificate"]["file"]
         need(result["certificate"].get("file") == file, f"the certificate of point {self.name(k)} is another file")
         for key in ("objective", "selected"):
@@ -3136,7 +3494,7 @@ class Course:
                 new = [row.get("name", "") for row in self.points[k]["result"]["rows"][before:]]
                 said = ", ".join(new) if i is not None else ""
                 need(self.points[k].get("added", "") == said, "`added` names other rows")
-        params, shared = self.document["params"], self.points[0]["result"]["params"]
+        params, shared = self.document["params"], self.over_weights(0)
         need("gap" not in params, "params of a path have a gap")
         for key in set(params) | set(shared) - {"gap"}:
             if key in self.axes:
@@ -3153,6 +3511,7 @@ class Course:
         wanted = set(itertools.product(*lists))
         need(set(self.places) <= wanted, "a point is at a value that params do not have")
         need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
+        self.check_bought()
 
     def check_errors(self):
         """Errors, what they come to, and what is chosen by them; returns what is said of them."""
@@ -3233,6 +3592,11 @@ class Course:
         return self.places[k][0] if len(self.axes) == 1 else dict(zip(self.axes, self.places[k], strict=True))
 
 
+def reach(row, side):
+    """How far a row over the weights reaches on a side, with its allowance."""
+    return abs(number(row[side], "an end")) + number(row["allowance"], "an allowance")
+
+
 def simplicity(axis, value):
     """A number that is smaller for the simpler of two values of an axis."""
     value = math.inf if value is None else value
@@ -3262,7 +3626,7 @@ def statement_of(result, axes):
         "scaling": result["scaling"].get("kind"),
         "atoms": atoms,
         "parameters": {key: value for key, value in result["params"].items() if key not in axes},
-        "rows": None if listed or "rows" in axes else rows_in(result),
+        "rows": None if listed or "rows" in axes or "end" in axes else rows_in(result),
         "variables": {name: {key: v for key, v in one.items() if key != "value"} for name, one in extra.items()},
     }
 
@@ -3461,6 +3825,8 @@ class Classes:
         )
         forced = "(intercept)" in params.get("forced_in", [])
         need(forced or not self.bias, "(intercept) is not in forced_in of `together`")
+        bounds = params.get("weight_bounds") or {}
+        need(not self.bias or not any(f"(intercept)|{one}" in bounds for one in self.names), "bounds of an intercept")
 
     def _check_entry(self, k, scaling):
         """The classifier of a class, which follows from the shared support."""
@@ -3472,6 +3838,7 @@ class Classes:
             f"{what}: a status, or rows",
         )
         need(not (one.get("relaxed") or one.get("near_optimal") or one.get("atoms")), f"{what}: more than a classifier")
+        need(one.get("decided") is None, f"{what}: what is decided of features, without a proof")
         need(one.get("rules") == together.get("rules"), f"{what}: another version of the rules than the proof has")
         selected = [s for s in together["selected"] if s != "(intercept)"]
         need(one["selected"] == selected, f"{what}: another selection than the shared one")
@@ -3485,6 +3852,11 @@ class Classes:
         need(one["weights"] == weights and one["intercept"] == intercept, f"{what}: the classifier is another one")
         params = {key: value for key, value in together["params"].items() if key not in ("M", "forced_in", "bias")}
         params |= {"M": len(selected), "forced_in": selected, "bias": self.bias}
+        if params.pop("weight_bounds", None):  # those of the stack, by column, divided by the scale of the feature
+            ends = ((feature, together["params"]["weight_bounds"].get(f"{feature}|{name}")) for feature in data.names)
+            of = {feature: pair[1] for feature, pair in zip(data.names, scaling, strict=True)}
+            own = {one: [None if v is None else v / of[one] for v in pair] for one, pair in ends if pair is not None}
+            params |= {"weight_bounds": own} if own else {}
         own = {"forced_in": []} | one["params"]
         need(set(own) == set(params) and all(alike(own[key], params[key]) for key in params if key != "forced_in"),
              f"{what}: other params")  # fmt: skip
@@ -3656,6 +4028,8 @@ class Card:
     def _check_points(self):
         for line in self.lines:
             need(abs(line.points) <= self.most, f"the points of {line.feature!r} are more than {self.most}")
+            need(not self.stated.over, "points keep no rows over the weights")
+            need(not self.stated.excluding, "points keep no bounds that exclude 0")
             low, high = self.stated.bounds.get(self.stated.place[line.feature], (None, None))
             need(low != 0 or line.points >= 0, f"{line.feature!r} has points below 0, which its weight may not be")
             need(high != 0 or line.points <= 0, f"{line.feature!r} has points above 0, which its weight may not be")

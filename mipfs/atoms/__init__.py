@@ -83,6 +83,20 @@ def split_squares(columns: Columns, ids: Integers, w: Array, part: Array) -> flo
     return float(each @ each)
 
 
+def shares(columns: Columns, ids: Integers, part: Array) -> Array:
+    """Σ σ_g of every column, (k,), over the atoms g of scale 1 that use it, of which one alone has it mostly.
+
+    Parameters
+    ----------
+    columns : Columns of some atoms
+    ids : (k,) columns, all different
+    part : σ of these atoms
+    """
+    order = np.argsort(ids)
+    place = order[np.searchsorted(ids, columns.ids, sorter=order)]
+    return np.bincount(place, part[columns.atom], ids.size).astype(float)
+
+
 class BestSearch(Protocol):
     """Finds the best atoms of one column each again and again, for changing v."""
 

@@ -73,7 +73,7 @@ class Groups(Atoms):
         self._starts = np.cumsum(self.sizes) - self.sizes
         self._features = Features(data)
         self.overlapping = bool(np.any(np.bincount(self._members, minlength=1) > 1))
-        self.scale = scales(scaling, lambda: np.sqrt(self._sums(centred_squares(data))), self.count)
+        self.scale = scales(scaling, lambda: np.sqrt(self.sums(centred_squares(data))), self.count)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +90,17 @@ class Groups(Atoms):
         """What `mipfs.capability` calls them."""
         return "groups"
 
+    @property
+    def features(self) -> Features:
+        """The columns, one by one."""
+        return self._features
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """The columns that stand in several groups, by name."""
+        twice = np.flatnonzero(np.bincount(self._members, minlength=1) > 1)
+        return tuple(self.data.feature_names[j] for j in twice.tolist())
+
     @cached_property
     def stamp(self) -> str:
         """SHA-256 of the data, the groups and the scales; see `mipfs.atoms.Atoms`."""
@@ -104,7 +115,7 @@ class Groups(Atoms):
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖², shape (count,): one X'v and a segmented sum."""
         omega = self._features.omega(v)
-        return times_squares(self.scale, self._sums(np.square(omega, out=omega)))
+        return times_squares(self.scale, self.sums(np.square(omega, out=omega)))
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (count,); see `mipfs.atoms.features.sum_error`."""
@@ -118,9 +129,9 @@ class Groups(Atoms):
     @cached_property
     def _radii(self) -> tuple[Array, Array]:
         """‖X_g‖_F of the stored columns and the norm of their centres, for every group."""
-        return np.sqrt(self._sums(np.square(self._features.norms))), np.sqrt(self._sums(np.square(self.data.center)))
+        return np.sqrt(self.sums(np.square(self._features.norms))), np.sqrt(self.sums(np.square(self.data.center)))
 
-    def _sums(self, values: Array) -> Array:
+    def sums(self, values: Array) -> Array:
         """Σ_{j in g} of one number per feature."""
         return np.add.reduceat(values[self._members], self._starts)
 

@@ -2,20 +2,25 @@
 
     v(σ) ≥ g(α) − Σ σ_j h_j(ω_j),   h_j(ω) = max over L ≤ w ≤ U of ωw − ½w² = ωt − ½t²,   t = clip(ω, L, U)
 
-L = l_j·scale_j and U = u_j·scale_j are those of the weight on the scaled data. Each is forgiven 2^−40 of itself, in the
-objective and in h alike, so that the bound is one on all that is allowed: a weight of a relaxation is divided by its σ,
-which rounds. The weights of a classifier are forgiven nothing: they lie between l and u as they are stated.
+L = l_j·scale_j and U = u_j·scale_j are those of the weight on the scaled data. Each is forgiven 2^−40 of itself, L
+downwards and U upwards, in the objective and in h alike, so that the bound is one on all that is allowed: a weight of a
+relaxation is divided by its σ, which rounds. The weights of a classifier are forgiven nothing: they lie between l and u
+as they are stated.
+
+Bounds that exclude 0 hold for a feature that is selected, whose h_j may be negative; v(σ) may rise with it.
+
+What a group is worth is the sum of h_j over its columns. A column of several groups has a weight in each, and l and u,
+which are 0 or none there, are those of their sum: split as costs least, it has parts of its own sign.
 
 **In floating point.** L and U are rounded outward, which makes h no smaller, and so are the ends x of the interval that
-ω lies in, of which one has the largest h. Where t = x, x − ½t = ½x is exact; else |t| ≤ |x| with the same sign, or
-t = 0, and x − ½t is rounded once. The product is rounded once more: 2h is too small by 3u of itself at most, and by a
-multiple of the smallest float where it underflows.
+ω lies in, of which one has the largest h. x − ½t is rounded once, and the product once more: 2h is too small by 3u of
+its size at most, and by a multiple of the smallest float where it underflows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +30,7 @@ from mipfs.check import phrases
 from mipfs.check.rounding import TINY, Array, Rejected, U, above, below, require
 from mipfs.data.instance import Instance
 
-FORGIVEN = 1 + Fraction(1, 2**40)
+FORGIVEN = Fraction(1, 2**40)
 Ends = tuple[Fraction | None, Fraction | None]
 FREE: Ends = (None, None)
 
@@ -37,11 +42,12 @@ class Bounded:
         require(isinstance(stated, Mapping), f"weight_bounds: {stated!r} stands there, no names with bounds")
         self.stated = {str(name): _ends(name, ends, data) for name, ends in stated.items()}
         self.is_homogeneous = all(end is None or end == 0 for ends in self.stated.values() for end in ends)
+        self.excluding = frozenset(data.index[name] for name, ends in self.stated.items() if _excludes_0(ends))
         self.words = _listed(self.stated) or "without bounds"
         self.users: dict[int, Ends] = {data.index[name]: ends for name, ends in self.stated.items()}
         self._ends = {
-            j: tuple(None if end is None else end * Fraction(float(data.scale[j])) * FORGIVEN for end in ends)
-            for j, ends in self.users.items()
+            j: (_outward(low, -1, float(data.scale[j])), _outward(high, 1, float(data.scale[j])))
+            for j, (low, high) in self.users.items()
         }
         self._low = np.full(data.n_features, -math.inf)
         self._high = np.full(data.n_features, math.inf)
@@ -64,17 +70,19 @@ class Bounded:
     def twice_above(self, first: int, omega: Array, radius: Array) -> Array:
         """2h of the features from `first` on, no less than anywhere in ω ± radius, (B, k)."""
         low, high = (side[first : first + omega.shape[1]] for side in (self._low, self._high))
-        found = np.zeros(omega.shape)
+        found = np.full(omega.shape, -math.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             for x in (np.nextafter(omega - radius, -math.inf), np.nextafter(omega + radius, math.inf)):
                 t = np.clip(x, low, high)
                 found = np.fmax(found, 2.0 * (t * (x - 0.5 * t)))
-            found = np.where(np.isfinite(omega + radius), found * (1.0 + 8.0 * U) + 4.0 * TINY, math.inf)
+            found = np.where(np.isfinite(omega + radius), found + 8.0 * U * np.abs(found) + 4.0 * TINY, math.inf)
         return np.where(np.isnan(found), math.inf, found)
 
-    def check_weights(self, names: Mapping[str, Any], whose: str) -> None:
-        """Refuse a classifier with a weight outside of its bounds: nothing is forgiven."""
-        for name, (low, high) in self.stated.items():
+    def check_weights(self, names: Mapping[str, Any], selected: Container[int], whose: str) -> None:
+        """Refuse a classifier of the columns `selected` with a weight outside of its bounds: nothing is forgiven."""
+        for j, (name, (low, high)) in zip(self.users, self.stated.items(), strict=True):
+            if j in self.excluding and j not in selected:  # it has no weight
+                continue
             w = Fraction(names.get(name, 0.0))
             inside = (low is None or low <= w) and (high is None or w <= high)
             require(inside, f"the weight of {name!r} in {whose}, {float(w)!r}, leaves its bounds {_pair((low, high))}")
@@ -84,14 +92,25 @@ def _ends(name: Any, given: Any, data: Instance) -> Ends:
     """The bounds of a feature as they are stated."""
     require(name in data.index, f"weight_bounds: the data has no feature {name!r}")
     require(isinstance(given, list) and len(given) == 2, f"weight_bounds of {name!r}: {given!r} are no two ends")
-    for end, sign in zip(given, (-1, 1), strict=True):
-        is_end = end is None or (type(end) in (int, float) and math.isfinite(end) and sign * end >= 0)
-        require(is_end, f"weight_bounds of {name!r}: {given!r} do not have 0 between them")
+    for end in given:
+        is_end = end is None or (type(end) in (int, float) and math.isfinite(end))
+        require(is_end, f"weight_bounds of {name!r}: {given!r} are no two numbers")
     try:
         low, high = (None if end is None else Fraction(end) for end in given)
     except (TypeError, ValueError, OverflowError) as error:
         raise Rejected(f"weight_bounds of {name!r}: {error}") from None
+    require(low is None or high is None or low <= high, f"weight_bounds of {name!r}: {given!r} cross")
     return low, high
+
+
+def _excludes_0(ends: Ends) -> bool:
+    low, high = ends
+    return (low is not None and low > 0) or (high is not None and high < 0)
+
+
+def _outward(end: Fraction | None, sign: int, scale: float) -> Fraction | None:
+    """An end on the scaled data with what it is forgiven: −1 of a lower, 1 of an upper one."""
+    return None if end is None else (end + sign * FORGIVEN * abs(end)) * Fraction(scale)
 
 
 def _pair(ends: Ends) -> str:

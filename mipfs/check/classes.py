@@ -33,10 +33,11 @@ from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.check.workers import ALONE, Workers
+from mipfs.data.bounds import column_of
 from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
 from mipfs.data.rules import FIRST_RULES
-from mipfs.data.stacked import INTERCEPT, column_of, stacked
+from mipfs.data.stacked import INTERCEPT, bounds_of, stacked
 
 KIND = "one-vs-rest"
 FEWEST = 3
@@ -46,7 +47,7 @@ NEEDED = (
 )
 PERHAPS = ("command", "class_weight", "certificate", "archive")
 WORST = ("NUMERICAL", "NO_SOLUTION", "INFEASIBLE", "RELAXED", "FEASIBLE", "OPTIMAL")
-NOTHING = ("relaxed", "validated", "near_optimal", "atoms", "calibration", "certificate", "bound", "gap")
+NOTHING = ("relaxed", "validated", "near_optimal", "decided", "atoms", "calibration", "certificate", "bound", "gap")
 """What a class of a shared support has none of."""
 UNCHECKED = "the command of the document"
 OF_A_CLASS = "of each class: the history (driver, command, trace, counters, seconds, settings, stop reason, versions)"
@@ -244,6 +245,10 @@ def _check_part(document: Document, result: Document, name: str) -> None:
     right = {name: of_all[name] for name in ("C", "loss", "gap")}
     right |= {"M": len(selected), "lambda": 0, "bias": document["bias"]}
     right |= {"forced_in": selected} if selected else {}
+    right |= {"weight_bounds": said.get("weight_bounds")}  # of which the data says what they are
+    require(
+        bool(of_all.get("weight_bounds")) or not right["weight_bounds"], f"{name}: 'weight_bounds' stand there alone"
+    )
     odd = [field for field in said.keys() | right.keys() if not same(said.get(field), right.get(field))]
     require(not odd, f"{name}: the parameter {odd[0] if odd else ''!r} is not that of its problem")
 
@@ -268,6 +273,8 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     require(together["read"] is None, "the stack was read from no file: its 'read' is null")
     require(params["bias"] is False, "the stack has a free intercept")
     require(not bias or INTERCEPT in (params.get("forced_in") or ()), f"{INTERCEPT!r} is not in 'forced_in'")
+    held = {*(params.get("weight_bounds") or {})} & {column_of(INTERCEPT, one.labels.positive) for one in instances}
+    require(not (bias and held), f"'weight_bounds' are of an intercept, {[*held]!r:.80}")
     own = {name: array for name, array in proof.items() if name not in SCALING_OF_COLUMNS}  # the stack itself has none
     report = check_result(together, own, stack, workers=workers)
     require_accepted("all classes", report)
@@ -299,6 +306,9 @@ def _check_class(together: Document, result: Document, data: Instance, bias: boo
             b -= weights[feature] * float(data.shift[j])
     require(dict(result["weights"]) == weights, f"{name}: its weights are not those that were proven of all classes")
     require(result["intercept"] == b, f"{name}: its intercept is {result['intercept']!r}, not {b!r}")
+    bounds = bounds_of(together["params"].get("weight_bounds") or {}, data)
+    stated, wanted = result["params"].get("weight_bounds") or {}, {one: [*ends] for one, ends in bounds.items()}
+    require(same(stated, wanted), f"{name}: its 'weight_bounds' are {stated!r:.80}, and those of all {wanted!r:.80}")
     if together["objective"] is None:
         return
     certificate = {"kind": "tree", "bound": None, "gap": result["params"]["gap"]}

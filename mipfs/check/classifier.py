@@ -21,6 +21,7 @@ from mipfs.data.rules import FIRST_RULES
 
 DOUBTFUL_ERROR = 1e-11
 """The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
+NOTHING = Fraction(0)
 MOST_ERROR = 1e-6
 """The error, relative, from which on rounding leaves an objective in doubt, whatever is claimed of it."""
 
@@ -122,14 +123,19 @@ def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Cl
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
     broken = statement.holds(chosen, x)
     require(not broken, broken)
-    return evaluated(statement, chosen, document, "the selected features")
+    return evaluated(statement, chosen, document, "the selected features", statement.extra_cost(x))
 
 
-def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str) -> Classifier:
-    """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
+def evaluated(
+    statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str, extra: Fraction = NOTHING
+) -> Classifier:
+    """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have.
+
+    `extra` is what the stated values of the extra variables cost.
+    """
     claimed = number(stated["objective"], f"the objective of {whose}")
     at = placed(statement, chosen, stated, claimed, whose)
-    found, error = certain(*value(statement, chosen, at), whose)
+    found, error = certain(*value(statement, chosen, at, extra=extra), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
     return replace(at, objective=max(found, claimed), error=error)
@@ -155,7 +161,9 @@ def placed(
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
     if whole and isinstance(statement.regulariser, Bounded):
-        statement.regulariser.check_weights(stated["weights"], whole)
+        statement.regulariser.check_weights(stated["weights"], used, whole)
+    if statement.ends is not None:
+        statement.ends.check_weights(stated["weights"], whole or "the classifier")
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
@@ -175,11 +183,13 @@ def _intercept(statement: Statement, ids: Integers, weights: Array, stated: floa
     return Fraction(0)
 
 
-def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None) -> tuple[float, float]:
+def value(
+    statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None, extra: Fraction = NOTHING
+) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
     A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is
-    that of the atoms chosen, by default 1.
+    that of the atoms chosen, by default 1; `extra` is what the extra variables cost.
     """
     part = np.ones(chosen.size) if sigma is None else sigma
     held, room, largest = _held(statement, chosen, at, part)
@@ -199,10 +209,11 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     if statement.constant is not None:
         regular += float((at.b / Fraction(statement.constant)) ** 2 / 2)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
-    loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
+    beside = regular + float(extra)
+    loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), beside)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
-    return regular + loss, error + lost + 2.0 * U * loss
+    return beside + loss, error + lost + 2.0 * U * (loss + abs(float(extra)) + abs(beside))
 
 
 def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -> tuple[Integers, Array, float]:

@@ -71,7 +71,7 @@ class Completions:
         """What evaluates them; None where other costs are asked for, or the data is too large to be held twice."""
         atoms = statement.atoms
         plain = isinstance(duals, Duals) and duals.is_exact and isinstance(atoms, Atoms) and atoms.single
-        if not plain or atoms.scale is not None or statement.regulariser is not None:
+        if not plain or atoms.scale is not None or statement.regulariser is not None or statement.ends is not None:
             return None
         assert isinstance(duals, Duals)
         block = statement.data.block()

@@ -49,6 +49,8 @@ class Duals:
         self.arrays = arrays
         self.count = len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        self.ends = statement.ends
+        self.width = self.n + (0 if self.ends is None else self.ends.count)
         self._check_stored()
         self._seen = np.zeros(self.count, dtype=bool)
         self._new: list[Integers] = []
@@ -69,7 +71,7 @@ class Duals:
         for name in ("dual_level", "dual_width"):
             require(self.arrays[name].shape == (self.count,), f"{name!r} is not one number for every dual vector")
         require(np.all((self.arrays["dual_width"] >= 0) & (self.arrays["dual_width"] <= 7)), "a number is too wide")
-        require(self.arrays["dual_top"].shape in ((0,), (self.n,)), "'dual_top' is not one number for every sample")
+        require(self.arrays["dual_top"].shape in ((0,), (self.width,)), "'dual_top' is not one number for every sample")
 
     @cached_property
     def top(self) -> Array | None:
@@ -155,8 +157,13 @@ class Duals:
         return np.where(nothing, 0.0, np.nextafter(g, -math.inf)).tolist(), v, total
 
     def block(self, ids: Integers, q: Integers) -> tuple[Array, Array, Array]:
-        """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
-        k = stored.decoded_rows(self.arrays, ids, self.n)
+        """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i of the samples.
+
+        With rows over the weights g is that of their multipliers too, which stand behind v: (B, n + count).
+        """
+        whole = stored.decoded_rows(self.arrays, ids, self.width)
+        k, nu = whole[:, : self.n], whole[:, self.n :]
+        require(np.all((nu >= 0) & (nu <= 2**53)), "a multiplier of a row over the weights is negative, or too wide")
         # Entries that a float holds, and n of which add up in 64 bits.
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
@@ -173,7 +180,11 @@ class Duals:
         alpha = np.ldexp(k.astype(float), -q[:, None])
         sums = np.ldexp(k.sum(axis=1).astype(float), -q)
         g = self.statement.stated.dual_below(alpha, sums, self.statement.c)
-        return g, alpha * self.y, np.ldexp(balance.astype(float), -q)
+        v, total = alpha * self.y, np.ldexp(balance.astype(float), -q)
+        if self.ends is None:
+            return g, v, total
+        multipliers = np.ldexp(nu.astype(float), -q[:, None])
+        return self.ends.g_below(g, multipliers), np.hstack([v, multipliers]), total
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p)."""
@@ -183,7 +194,7 @@ class Duals:
             return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
         blocks = self._omegas(v, total, True)
         if self.statement.regulariser is not None:
-            scores = np.concatenate([self._of_features(at, *ends) for at, *ends in blocks], axis=1)
+            scores = atoms.sums(np.concatenate([self._of_features(at, *ends) for at, *ends in blocks], axis=1))
         else:
             scores = atoms.scores(np.concatenate([np.abs(omega) + radius for _, omega, radius in blocks], axis=1))
         return self._lifted(scores, penalty, v)
@@ -197,6 +208,7 @@ class Duals:
 
         `keep` holds what is known of the columns for the next dual vectors.
         """
+        nu, v = v[:, self.n :], v[:, : self.n]
         lengths = _lengths(v.T)
         weight = np.abs(v).sum(axis=1)
         for at, X in _in_blocks(self.statement.data.block().values):
@@ -211,7 +223,7 @@ class Duals:
                 most = np.outer(weight, np.abs(center))
                 radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)
                 omega -= shift
-            yield at, omega, radius
+            yield at, *((omega, radius) if self.ends is None else self.ends.added(at, omega, radius, nu))
 
     def columns(self, at: int, X: Any) -> Columns:
         """What is known of the columns X, the first of which is the one at `at`.
@@ -229,10 +241,15 @@ class Duals:
         return self.lifted(scores.T, penalty[:, None], ~v.any(axis=1)).T
 
     def lifted(self, scores: Array, penalty: Array, nothing: Any) -> Array:
-        """c − ½ s, rounded down, of scores (p, B); `least` is for what underflows. A v of zeros leaves c, exactly."""
-        lifted = 0.5 * scores * (1.0 + 10 * U) + self.least
+        """c − ½ s, rounded down, of scores (p, B); `least` is for what underflows. A v of zeros leaves c, exactly.
+
+        Where bounds exclude 0 a score may be below 0: there a v of zeros leaves c + ½l².
+        """
+        may_cost = bool(self.statement.excluding)
+        wider = np.where(scores < 0.0, 1.0 - 10 * U, 1.0 + 10 * U) if may_cost else 1.0 + 10 * U
+        lifted = 0.5 * scores * wider + self.least
         found = np.nextafter(penalty - lifted, -math.inf)
-        found[:, nothing] = penalty
+        found[:, nothing] = np.where(scores[:, nothing] < 0.0, found[:, nothing], penalty) if may_cost else penalty
         return np.asarray(found)
 
     @staticmethod

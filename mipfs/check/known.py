@@ -21,20 +21,21 @@ def _names(text: str) -> frozenset[str]:
 RESULT = _names(
     "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
-    "extra near_optimal atoms read command settings calibration rules weightless"
+    "extra extra_cost near_optimal atoms read command settings calibration rules weightless "
+    "decided warm_from"
 )
 PARAMS = _names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
-    "class_weight"
+    "class_weight weight_rows"
 )
 OF_MEASURES = _names("measure beta k constant")
-ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
+ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value cost")
 SCALING, READ, LABELS = (
     _names("kind shift scale center"),
     _names("label words left_out kept recipe"),
     _names("negative positive"),
 )
-RECIPE = _names("drop use impute types filled missing")
+RECIPE = _names("drop use impute types marks filled missing")
 ATOMS = _names("names columns scale made")
 FUNCTIONS = _names("name options data_sha256 n_features scaling features")
 MONOMIALS = _names("kind degree gamma r count parts heredity")
@@ -111,6 +112,8 @@ def check_known(document: Document) -> None:
     _listed([document, document["params"]], "selected", "forced_in", "forced_out")
     if document.get("weightless") is not None:
         _listed([document], "weightless")
+    if document.get("warm_from") is not None:
+        _mapped([document], "warm_from")
     _mapped([document], "weights", "columns", "extra")
     _mapped([document["params"]], "penalty")
     _mapped([document["scaling"]], "shift", "scale", "center")

@@ -371,8 +371,10 @@ class Costs:
                 self._sorted.clear()
             g, row = self._row(dual)
             constants = [g]
-            if multiplier >= 0:
-                more, row = self.statement.reduced(row, self.multipliers[multiplier].tolist(), ends)
+            is_ray = dual == REFUTED
+            if multiplier >= 0 or (self.statement.has_extra_costs and not is_ray):
+                held = self.multipliers[multiplier].tolist() if multiplier >= 0 else [0.0] * self.statement.lb.size
+                more, row = self.statement.reduced(row, held, ends, is_ray=is_ray)
                 constants += more
             row = np.where(np.isnan(row), -np.inf, row)  # of forged multipliers, of columns beyond floating point
             negative = np.flatnonzero(row < 0)
@@ -449,7 +451,8 @@ class Walk:
         self._costs = Costs(statement, duals, arrays["multipliers"])
         self._combinations = Combinations(statement, arrays)
         self._fixed = Fixings(statement)
-        self._completions = Completions.of(statement, duals) if tree.has_chains else None
+        many = tree.has_chains and not statement.has_extra_costs  # of which chains know nothing
+        self._completions = Completions.of(statement, duals) if many else None
         self._known: Integers = _NONE
         self._since = 0
 

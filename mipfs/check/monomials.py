@@ -66,6 +66,7 @@ class Monomials:
         alone = params["loss"] != "structural" and document.get("near_optimal") is None
         require(alone, "monomials go with neither the structural loss nor a list of near-optimal supports")
         require(not params.get("weight_bounds"), "bounds on weights are of single features, not of monomials")
+        require(not params.get("weight_rows"), "rows over the weights are of stored features, not of monomials")
         plain = params["lambda"] == 0 and not any(params.get(name) for name in ("forced_in", "forced_out", "penalty"))
         require(plain and type(M) is int and M >= 0, "monomials are selected by their number M alone")
         own = data.rows or data.penalty or data.select.forced_in or data.select.forced_out

@@ -5,9 +5,10 @@ dual vectors of the certificate bound it from below. The limit is U + g|U|, roun
 the last objective listed, where the list has as many supports as were asked for.
 
 The list is complete when every leaf proves more than the limit, or holds one selection only, and that is listed, or
-holds nothing but ties of a listed support: it has that one fixed, whatever else it may take costs nothing, and its
-bound reaches that one's value. More features never raise v(σ), so they have weight 0 there: the run counts them
-(`ties`), and lists them not. An objective that is told from another one by less than `SAME_VALUE` is not told from it.
+holds nothing but ties of a listed support: it has that one fixed, whatever else it may take costs nothing, also in no
+extra variable, and may have the weight 0, and its bound reaches that one's value. More features of that kind never
+raise v(σ), so they have weight 0 there: the run counts them (`ties`), and lists them not. An objective that is told
+from another one by less than `SAME_VALUE` is not told from it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,19 @@ from mipfs.check.classifier import Classifier, evaluated
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.known import same
 from mipfs.check.leaves import Fixings
-from mipfs.check.rounding import NEAR, Array, Integers, U, above, absent_or, gap_between, number, require, sum_below
+from mipfs.check.rounding import (
+    NEAR,
+    Array,
+    Integers,
+    U,
+    above,
+    absent_or,
+    below,
+    gap_between,
+    number,
+    require,
+    sum_below,
+)
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.check.workers import ALONE, Workers
@@ -75,6 +88,7 @@ class NearOptimal:
         full = self.size is not None and len(entries) >= self.size
         require(not full or len(entries) == self.size, f"more than {self.size} near-optimal supports are listed")
         self.limit = self.least = math.inf
+        self.extra_costs = list[Fraction]()
         if entries:
             self._set_limit(full)
             for k, entry in enumerate(entries):
@@ -102,11 +116,13 @@ class NearOptimal:
         objective = self.values[k]
         broken = self.statement.refused(ids, entry.get("extra"))
         require(not broken, f"{whose}: {broken}")
+        extra = self._extra_cost(entry)
+        self.extra_costs.append(extra)
         ties = entry.get("ties")
         require(ties is None or (type(ties) is int and ties >= 0), f"{whose}: {ties!r} supports add nothing to it")
         for name in ("weights", "intercept"):
             require(entry.get(name) is not None, f"{whose}: its {name} are not stated, so nothing shows its objective")
-        found = evaluated(self.statement, ids, entry, whose)
+        found = evaluated(self.statement, ids, entry, whose, extra)
         require(found.error <= LISTED_ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
         inside = objective <= self.limit + SAME_VALUE * abs(self.limit)
         require(inside, f"{whose}: its objective {objective!r} lies above the limit {self.limit!r}")
@@ -114,6 +130,13 @@ class NearOptimal:
         exact = gap_above(objective, best)
         right = gap == exact or abs(gap - exact) <= STATED_GAP_AGREEMENT * exact + 8 * U
         require(right, f"{whose}: the gap is {gap!r}, but its objective says otherwise")
+
+    def _extra_cost(self, entry: Mapping[str, Any]) -> Fraction:
+        """What the stated values of the extra variables cost; of a support that has one of each."""
+        statement = self.statement
+        if not statement.has_extra_costs:
+            return Fraction(0)
+        return statement.extra_cost(statement.witness(entry["extra"][name] for name in statement.extra))
 
     def _check_share(self, stated: Any) -> None:
         """In which share of the supports a feature stands."""
@@ -127,6 +150,8 @@ class NearOptimal:
         for ids in self.supports:
             d = int(np.argmax(np.array(g) + cost[:, ids].sum(axis=1)))
             found.append(sum_below([g[d], *cost[d, ids].tolist()]))
+        if self.statement.has_extra_costs:
+            found = [sum_below([one, below(extra)]) for one, extra in zip(found, self.extra_costs, strict=True)]
         return found
 
     def bound_below(self, duals: Duals, workers: Workers = ALONE) -> tuple[str, ...]:
@@ -137,7 +162,7 @@ class NearOptimal:
             least = [max(pair) for pair in zip(least, found, strict=True)]
         worst = 0.0
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
-            low = self.statement.reported(max(low, 0.0))  # no value is negative
+            low = self.statement.reported(low if self.statement.has_extra_costs else max(low, 0.0))
             gap = gap_between(objective, low)
             shown = gap <= LISTED_ACCURACY
             require(
@@ -168,8 +193,9 @@ class NearOptimal:
         """Whether all that a leaf holds is a listed support with features of weight 0; no value is below 0."""
         inside = set(fixed.inside[: fixed.n_inside].tolist())
         free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
-        dear = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}
-        proven = self.statement.reported(max(bound, 0.0))
+        statement = self.statement
+        dear = {j for j in (*inside, *free) if statement.is_no_tie(j)}
+        proven = statement.reported(bound if statement.has_extra_costs else max(bound, 0.0))
         return any(
             objective - SAME_VALUE * abs(objective) <= proven and dear <= one <= inside
             for one, objective in zip(self.sets, self.values, strict=True)

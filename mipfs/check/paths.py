@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
 from mipfs.check.workers import ALONE, Workers
 from mipfs.data.instance import Instance
 
-AXES = ("M", "C", "lambda", "rows", "C,M")
+AXES = ("M", "C", "lambda", "rows", "C,M", "end")
 NEEDED = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted", "points")
-PERHAPS = ("command", "rule", "least_error", "one_se", "certificate")
+PERHAPS = ("command", "rule", "least_error", "one_se", "certificate", "row", "bought")
+SIDES = ("ub", "lb", "both")
+"""Which end of the row of a frontier moves."""
 RULES = ("least-error", "one-se")
 COPIED = ("objective", "selected", "stop_reason")
 """Fields of a point that are those of its result."""
@@ -146,6 +149,7 @@ class _Proofs:
         result = self.path.points[k]["result"]
         if result.get("certificate") is None:
             nothing = result["objective"] is None and result["bound"] is None and not result.get("relaxed")
+            nothing = nothing and result.get("decided") is None
             empty = (
                 not result["selected"] and not result["weights"] and result["status"] in ("NO_SOLUTION", "NUMERICAL")
             )
@@ -203,6 +207,27 @@ class StatedPath:
         for point in self.points:
             self._check_form(point)
         self.places = [tuple(point[axis] for axis in self.axes) for point in self.points]
+        self.row = self._row_moved()
+
+    def _row_moved(self) -> Mapping[str, str] | None:
+        """The row of a frontier; None of any other path."""
+        row, is_frontier = self.document.get("row"), self.axes == ("end",)
+        require(
+            is_frontier <= (row is not None) <= (self.axes in (("end",), ("M",))), "a frontier has a row, and no other"
+        )
+        require(
+            (row is None) == ("bought" not in self.document), "what a unit bought stands in a frontier, and there alone"
+        )
+        if row is None:
+            return None
+        require_fields(row, ("name", "side"), (), "the row of the frontier")
+        require(isinstance(row["name"], str) and row["side"] in SIDES, "the row of the frontier is malformed")
+        require(is_frontier or dict(row) == {"name": "M", "side": "ub"}, "along M the row is that of M")
+        return dict(row)
+
+    def _falls(self, axis: str) -> bool:
+        """Whether the optimum falls where the value on an axis grows."""
+        return axis == "M" or (axis == "end" and self.row is not None and self.row["side"] != "lb")
 
     def _check_form(self, point: Any) -> None:
         is_rows = self.axes == ("rows",)
@@ -229,6 +254,7 @@ class StatedPath:
         self._check_params()
         self._check_agreement()
         self._check_rows()
+        self._check_bought()
         self._check_chosen()
 
     def name(self, k: int) -> str:
@@ -255,8 +281,9 @@ class StatedPath:
             i
             for i, place in enumerate(self.places)
             if i != k
+            and _is_wider(self.points[i]["result"], self.points[k]["result"])
             and all(
-                other >= one if axis == "M" else other <= one
+                other >= one if self._falls(axis) else other <= one
                 for axis, one, other in zip(self.axes, here, place, strict=True)
             )
         ]
@@ -311,7 +338,7 @@ class StatedPath:
         )
         require(same(result["driver"], self.document["driver"]), f"{name}: its driver is {result['driver']!r}")
         for axis in self.axes:
-            stated = point[axis] if axis == "rows" else result["params"].get(axis)
+            stated = point[axis] if axis in ("rows", "end") else result["params"].get(axis)
             require(same(stated, point[axis]), f"{name}: its result has {axis} = {stated!r}")
         bound = self._number(point, "bound", name, -math.inf)
         objective = self._number(point, "objective", name, math.inf)
@@ -367,9 +394,29 @@ class StatedPath:
         for k, point in enumerate(self.points):
             own = point["result"]["params"]
             for name in (params.keys() | own.keys()) - {*self.axes, "gap"}:
-                right = name in params and name in own and same(params[name], own[name])
+                right = name in params and name in own
+                right = right and (
+                    self._are_over_weights(k) if name == "weight_rows" else same(params[name], own[name])
+                )
                 require(right, f"{self.name(k)}: the parameter {name!r} is {own.get(name)!r}, not {params.get(name)!r}")
         require("gap" not in params, "the parameters of a path have no gap: its results state it")
+
+    def _are_over_weights(self, k: int) -> bool:
+        """Whether a point has the rows over the weights of the path: with allowances, and its own ends where they move.
+
+        The path states no end of rows that move, which are those of parity; there is at least one.
+        """
+        stated, own = (self.document["params"]["weight_rows"], self.points[k]["result"]["params"]["weight_rows"])
+        is_parity = self.row is not None and self.row["side"] == "both"
+        moved = [row["lower"] is None and row["upper"] is None for row in stated]
+        require(any(moved) == is_parity, "rows over the weights move if and only if the frontier is one of them")
+        end = self.points[k]["end"] if is_parity else None
+        for row, moves, there in zip(stated, moved, own, strict=True):
+            require_fields(row, ("coefficients", "lower", "upper"), (), "a row over the weights of the path")
+            ends = {"lower": -end, "upper": end} if moves and end is not None else {}
+            if not same({**row, **ends}, {name: value for name, value in there.items() if name != "allowance"}):
+                return False
+        return True
 
     def _check_agreement(self) -> None:
         """All points are about one problem."""
@@ -381,6 +428,8 @@ class StatedPath:
     def _check_rows(self) -> None:
         """Along rows every step has those of the step before and more; otherwise all points have the same."""
         rows = [point["result"].get("rows") or [] for point in self.points]
+        if self.axes == ("end",) and self.row is not None and self.row["side"] != "both":
+            rows = [self._without_end(k, own) for k, own in enumerate(rows)]
         if self.axes != ("rows",):
             for k, own in enumerate(rows):
                 require(same(own, rows[0]), f"{self.name(k)}: its rows are not those of {self.name(0)}")
@@ -389,6 +438,10 @@ class StatedPath:
             return
         order = sorted(range(self.count), key=lambda k: self.places[k])
         require([self.places[k][0] for k in order] == [*range(self.count)], "a step of the rows is missing")
+        costs = [_bare(point["result"].get("extra")) for point in self.points]
+        if any(one.get("cost") for variables in costs for one in variables.values()):
+            alike = all(same(one, costs[0]) for one in costs)
+            require(alike, "variables that cost something are not those of every step: no step bounds another one then")
         before: list[Any] | None = None
         for k in order:
             here, stated, name = list(rows[k]), self.points[k]["added"], self.name(k)
@@ -397,6 +450,40 @@ class StatedPath:
             added = ", ".join(str(row["name"]) for row in here[len(there) :])
             require(stated == added, f"{name}: 'added' is {stated!r}, and its rows say {added!r}")
             before = here
+
+    def _without_end(self, k: int, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The rows of a point of a frontier, after the one that moves was found to end where the point is."""
+        assert self.row is not None
+        name, side = self.row["name"], self.row["side"]
+        own = [row for row in rows if row["name"] == name]
+        require(len(own) == 1, f"{self.name(k)}: not one row is called {name!r}")
+        ends = own[0][side], own[0]["lb" if side == "ub" else "ub"]
+        right = same(ends[0], self.points[k]["end"]) and ends[1] is None
+        require(right, f"{self.name(k)}: the row {name!r} has other ends")
+        return [{**row, side: None} if row is own[0] else row for row in rows]
+
+    def _check_bought(self) -> None:
+        """What a unit bought between two neighbours follows from their objectives and bounds."""
+        if self.row is None:
+            return
+        sign = -1.0 if self.row["side"] == "lb" else 1.0
+        order = sorted(range(self.count), key=lambda k: sign * self.places[k][0])
+        stated = self.document["bought"]
+        right = isinstance(stated, list | tuple) and len(stated) == max(0, self.count - 1)
+        require(right, "what a unit bought is not stated once between each two neighbours")
+        for (i, k), one in zip(itertools.pairwise(order), stated, strict=True):
+            require_fields(one, ("tight", "loose", "least", "most"), (), "what a unit bought")
+            tight, loose = (self.places[at][0] for at in (i, k))
+            require(same([one["tight"], one["loose"]], [tight, loose]), "a unit was bought between other values")
+            for field, upper, lower, turn in (("least", k, i, -1.0), ("most", i, k, 1.0)):
+                U, L = self.points[upper]["objective"], self.points[lower]["bound"]
+                value = None if U is None or L is None else turn * (U - L) / abs(loose - tight)
+                near = value is not None and is_number(one[field])
+                near = near and abs(one[field] - value) <= NEAR * (abs(U) + abs(L)) / abs(loose - tight)
+                require(
+                    near or value is one[field] is None,
+                    f"{field!r} that a unit bought is {one[field]!r}, not {value!r}",
+                )
 
     def _check_chosen(self) -> None:
         """What is chosen follows from the errors."""
@@ -450,6 +537,24 @@ class StatedPath:
         if place is None:
             return []
         return [("chosen", f"{self.name(self.places.index(place))}, {rule} of {self.document['folds']} folds")]
+
+
+def _is_wider(other: Document, one: Document) -> bool:
+    """Whether the rows over the weights of one result allow, within their allowances, no more than another's.
+
+    The allowances go with the weights that were found; where they allow more, the other's bound says nothing.
+    """
+    wide, rows = (result["params"].get("weight_rows") or () for result in (other, one))
+    if len(wide) != len(rows):
+        return False
+    return all(_end(a, side) >= _end(b, side) for a, b in zip(wide, rows, strict=True) for side in ("lower", "upper"))
+
+
+def _end(row: Mapping[str, Any], side: str) -> Fraction | float:
+    """How far a row over the weights reaches on a side, with its allowance."""
+    if row[side] is None:
+        return math.inf
+    return abs(Fraction(row[side])) + Fraction(row["allowance"])
 
 
 def _summary(errors: Sequence[float]) -> dict[str, float | None]:

@@ -58,9 +58,16 @@ def functions(made: Mapping[str, Any]) -> str:
 def bound(name: str, low: Any, high: Any) -> str:
     """The ends of a weight, None for none, of which there is one; with every digit, so that others are told apart."""
     least, most = (None if end is None else number(end) for end in (low, high))
+    where = " where it is selected" if (low is not None and low > 0) or (high is not None and high < 0) else ""
     if least is None or most is None:
-        return f"{name} >= {least}" if most is None else f"{name} <= {most}"
-    return f"{least} <= {name} <= {most}" if low != high else f"{name} = {least}"
+        return (f"{name} >= {least}" if most is None else f"{name} <= {most}") + where
+    return (f"{least} <= {name} <= {most}" if low != high else f"{name} = {least}") + where
+
+
+def weight_row(terms: Mapping[str, float], low: Any, high: Any, allowance: Any, most: int | None = None) -> str:
+    """A row over the weights, and within what it holds."""
+    said = row({"terms": {f"w({name})": a for name, a in terms.items()}, "lb": low, "ub": high}, most)
+    return f"{said}, to {float(allowance):.2g}" if allowance else said
 
 
 def row(one: Mapping[str, Any], most: int | None = None) -> str:
@@ -88,7 +95,19 @@ def extra(name: str, one: Mapping[str, Any]) -> str:
     """A variable of the user's, of its entry."""
     low = "-inf" if one["lb"] is None else number(one["lb"])
     high = "inf" if one["ub"] is None else number(one["ub"])
-    return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}"
+    cost = f", costs {number(one['cost'])} each" if one.get("cost") else ""
+    return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}{cost}"
+
+
+def paid(variables: Mapping[str, Mapping[str, Any]], most: int | None = None) -> str:
+    """What extra variables are and cost, of their entries: those that cost something."""
+    costed = [(name, one) for name, one in variables.items() if one.get("cost")]
+    said = []
+    for name, one in islice(costed, most):
+        value = "" if one.get("value") is None else f" = {one['value']:.6g}"
+        said.append(f"{name}{value} at {one['cost']:.6g} each")
+    more = f", and {len(costed) - len(said)} more" if len(said) < len(costed) else ""
+    return ", ".join(said) + more
 
 
 def number(value: Any) -> str:

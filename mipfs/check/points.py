@@ -167,7 +167,10 @@ def _points(name: str, one: dict[str, Any], document: Document) -> int:
     require(
         type(points) is int and abs(points) <= most, f"points of {name!r}, {points!r}, are not from -K to K = {most}"
     )
+    require(not document["result"]["params"].get("weight_rows"), "points keep no rows over the weights")
     low, high = (document["result"]["params"].get("weight_bounds") or {}).get(name, (None, None))
+    excludes_0 = (low is not None and low > 0) or (high is not None and high < 0)
+    require(not excludes_0, f"points keep no bounds that exclude 0, as those of {name!r} do")
     require(points >= 0 or low is None or low < 0, f"points of {name!r} are below 0, which its weight must not be")
     require(points <= 0 or high is None or high > 0, f"points of {name!r} are above 0, which its weight must not be")
     return int(points)

@@ -27,6 +27,7 @@ _ABOUT = {
     "use": "the columns that are used",
     "impute": "how missing values are filled in",
     "types": "what cells are read as",
+    "marks": "which cells stand for missing values",
     "filled": "what stands for missing values",
     "missing": "how many values were missing",
 }
@@ -183,9 +184,10 @@ def check_recipe(document: Document, data: Instance) -> None:
     require(stated is None or own is not None, "the result states how a table was prepared, and the data was not")
     if own is None or stated is None:
         return
+    require("marks" not in stated or stated["marks"], "marks of missing values are stated, and none is")
     for name, about in _ABOUT.items():
-        require(name in stated, f"the result does not say {about}")
-        one, other = stated[name], own[name]
+        require(name == "marks" or name in stated, f"the result does not say {about}")
+        one, other = stated.get(name), own.get(name)
         if isinstance(one, dict) and isinstance(other, dict):  # the first entry that differs is enough
             differs = [key for key in (*one, *other) if not _same(one.get(key), other.get(key))][:1]
             about += "".join(f" of {key!r}" for key in differs)
@@ -221,6 +223,8 @@ def in_words(stated: Mapping[str, Any]) -> list[str]:
         found.append(f"columns that alone are features by an option (use): {', '.join(stated['use'])}")
     if stated["types"]:
         found.append(f"cells read as: {_listed(f'{name} {kind}' for name, kind in stated['types'].items())}")
+    if stated.get("marks"):
+        found.append(f"cells that stand for missing values by an option: {_listed(map(repr, stated['marks']))}")
     if stated["impute"]:
         missing = stated["missing"]
         total = sum(missing.values())

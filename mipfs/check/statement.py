@@ -1,6 +1,6 @@
 """(P) as the JSON of a result states it, on the data: loss, weights c_i, penalties, what is selected, and the set S.
 
-    (P)  min over σ in S of  c'σ + v(σ),   v(σ) = min over w, b of ½ Σ_g ‖w_g‖²/(λ_g² σ_g) + L(y∘(Xw + b))
+    (P)  min over (σ, z) in S of  c'σ + d'z + v(σ),   v(σ) = min over w, b of ½ Σ_g ‖w_g‖²/(λ_g² σ_g) + L(y∘(Xw + b))
 
 σ has an entry for every atom g: a set of columns with a scale λ_g, by default one column with λ = 1 each. Where a
 regulariser r is named (`mipfs.check.regulariser`), its Σ σ_j r(w_j/σ_j) takes the place of ½ Σ.
@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.check.bounded import Bounded
@@ -35,6 +37,7 @@ from mipfs.check.rounding import (
     rational,
     require,
 )
+from mipfs.check.row_ends import RowsOverWeights
 from mipfs.check.scaling import OnScale
 from mipfs.check.stated import stated_loss
 from mipfs.data.instance import Instance
@@ -96,6 +99,13 @@ class Atoms:
         squares = np.add.reduceat(inside * inside, self.starts, axis=1)
         return np.asarray(squares * (1.0 + (self.sizes + 4) * 1.01 * U))
 
+    def sums(self, terms: Array) -> Array:
+        """Σ_{j in g} terms_j, not too small, of rows of terms (B, p) >= 0."""
+        if self.members is None:
+            return terms
+        sums = np.add.reduceat(terms[:, self.members], self.starts, axis=1)
+        return np.asarray(sums * (1.0 + (self.sizes + 4) * 1.01 * U))
+
 
 def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
     """Positions of names, each of which must be there, and once."""
@@ -146,10 +156,12 @@ class Statement:
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         self.regulariser = self._regulariser()
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
-        plain = self.regulariser is None or (features and self.is_sum)
-        require(plain, "bounds on weights, or a regulariser, are about single features and sums over the samples")
+        plain = self.regulariser is None or (features and self.is_sum) or self._bounds_groups(made)
+        require(plain, "bounds on weights, or a regulariser, are about features or groups, and sums over the samples")
         scales = self.margin == "unit" or self.regulariser is None or self.regulariser.is_homogeneous
         require(scales, "the ρ-form is that of a homogeneous regulariser")
+        self.excluding = self._excluding(document, is_plain=features and self.is_sum)
+        self.ends = self._ends_of_rows(document)
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
         self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory
@@ -183,6 +195,46 @@ class Statement:
             return stated_regulariser(self.params)
         require(self.params.get("regulariser") is None, "there are bounds on the weights, and a regulariser of its own")
         return Bounded(bounds, self.data)
+
+    def _bounds_groups(self, made: bool) -> bool:
+        """Whether there are bounds on the weights of groups as they are, of columns in several groups signs alone."""
+        atoms, bounds = self.atoms, self.regulariser
+        if made or not self.is_sum or not isinstance(bounds, Bounded) or not isinstance(atoms, Atoms):
+            return False
+        even = atoms.scale is None or bool(np.all(atoms.scale == 1.0))
+        ids = np.arange(0) if atoms.members is None else np.flatnonzero(np.bincount(atoms.members) > 1)
+        return even and all(end is None or end == 0 for j in ids.tolist() for end in bounds.users.get(j, ()))
+
+    def _excluding(self, document: Document, *, is_plain: bool) -> frozenset[int]:
+        """The features whose bounds exclude 0, and so have a weight where they are selected."""
+        found = self.regulariser.excluding if isinstance(self.regulariser, Bounded) else frozenset()
+        require(is_plain or not found, "bounds that exclude 0 are of single features as they are")
+        proven = document.get("certificate") or {"kind": "tree"}
+        is_tree = proven["kind"] == "tree" and not document.get("relaxed")
+        require(is_tree or not found, "bounds that exclude 0 do not go with a relaxation")
+        return found
+
+    def is_no_tie(self, g: int) -> bool:
+        """Whether an atom costs something, or moves what extra variables cost, or must have a weight where it is in."""
+        return bool(self.penalty[g] > 0.0 or self.priced[g] or g in self.excluding)
+
+    def _ends_of_rows(self, document: Document) -> RowsOverWeights | None:
+        """The rows over the weights, and what they are about."""
+        stated = self.params.get("weight_rows")
+        if stated is None:
+            return None
+        held = isinstance(self.atoms, Atoms) and self.data.block().is_stored
+        plain = self.is_sum and self.margin == "unit" and held and not self.data.exponent
+        require(plain, "rows over the weights are of sums over the samples, of stored features or groups, not far ones")
+        single = self.regulariser is None or (isinstance(self.atoms, Atoms) and self.atoms.members is None)
+        require(single, "rows over the weights go with bounds, or a regulariser, of single features alone")
+        require(not document.get("relaxed"), "rows over the weights do not go with a relaxation")
+        proven = document.get("certificate") or {"kind": "tree"}
+        require(proven["kind"] == "tree", "rows over the weights do not go with a relaxation")
+        found = RowsOverWeights(stated, document, self.data)
+        touched = self.excluding.intersection(found.columns.tolist())
+        require(not touched, "a row over the weights is about a feature whose bounds exclude 0")
+        return found
 
     def _penalties(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""
@@ -223,6 +275,7 @@ class Statement:
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
         self.whole = whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        self.extra_costs = [_cost(one) for one in self.extra.values()]
         self.rules, self.forgiven = rules_of(document), dict[str, None]()
         a = largest(self.A[:, : self.p])
         if self.is_exact and whole.any():
@@ -234,6 +287,51 @@ class Statement:
     def is_exact(self) -> bool:
         """Whether whole variables enter rows exactly."""
         return self.rules >= EXACT_RULES
+
+    @property
+    def has_extra_costs(self) -> bool:
+        """Whether an extra variable has a cost: values may then be negative."""
+        return any(self.extra_costs)
+
+    def extra_cost(self, z: Array) -> Fraction:
+        """d'z of values of the extra variables (e,)."""
+        return sum((d * Fraction(value) for d, value in zip(self.extra_costs, z.tolist(), strict=True)), Fraction(0))
+
+    @cached_property
+    def priced(self) -> npt.NDArray[np.bool_]:
+        """The atoms (p,) in a row with a variable that has a cost, or with one that rows join to such a one."""
+        known = {self.p + k for k, d in enumerate(self.extra_costs) if d}
+        rows = [
+            {int(j) for j in self.by_row.indices[self.by_row.indptr[r] : self.by_row.indptr[r + 1]]}
+            for r in range(len(self.rows))
+        ]
+        atoms = set[int]()
+        grew = bool(known)
+        while grew:
+            met = [row for row in rows if row & known]
+            atoms = {j for row in met for j in row if j < self.p}
+            wider = known | {j for row in met for j in row if j >= self.p}
+            grew, known = wider != known, wider
+        found = np.zeros(self.p, dtype=bool)
+        found[sorted(atoms)] = True
+        return found
+
+    def require_costs(self, document: Document) -> None:
+        """Refuse what is not known beside costs of extra variables, and what they are said to cost in all."""
+        has = self.has_extra_costs
+        require(("extra_cost" in document) == has, "what the extra variables cost is stated if and only if some do")
+        if not has:
+            return
+        plain = self.margin == "unit" and document.get("relaxed") is None and document["status"] != "RELAXED"
+        require(plain, "no ρ-form and no relaxation is known with costs of extra variables")
+        said, values = document["extra_cost"], [one["value"] for one in self.extra.values()]
+        if document["objective"] is None:
+            require(said is None, "the extra variables cost something, but there is no objective")
+            return
+        z = self.witness(values)
+        size = sum((abs(d * Fraction(v)) for d, v in zip(self.extra_costs, z.tolist(), strict=True)), Fraction(0))
+        apart = abs(Fraction(number(said, "what the extra variables cost")) - self.extra_cost(z))
+        require(apart <= Fraction(NEAR) * size, f"the extra variables do not cost {said!r}")
 
     def forgiven_in_words(self) -> tuple[str, ...]:
         """The rows that a selection met only because whole variables are forgiven what exact rules do not forgive."""
@@ -299,7 +397,7 @@ class Statement:
             exact = sum(terms, Fraction(0))
             size = sum((abs(t) for t in terms), Fraction(0))
             own = sum((abs(t) for t, j in zip(terms, places, strict=True) if self._is_real(j)), Fraction(0))
-            room = ROUNDED * own + Fraction(loose) * size
+            room = (0 if self.has_extra_costs else ROUNDED * own) + Fraction(loose) * size
             if self.lb[r] - room <= exact <= self.ub[r] + room:
                 continue
             whole = sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0)) - own
@@ -342,8 +440,12 @@ class Statement:
         """L and its error where all margins fall short by whole_i·2^exponent; None where that is not at hand."""
         return None
 
-    def reduced(self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array]) -> tuple[list[float], Array]:
+    def reduced(
+        self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array], *, is_ray: bool = False
+    ) -> tuple[list[float], Array]:
         """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down.
+
+        A Farkas ray is about no costs of these.
 
         `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
         text where the extra variables need them exactly; either is exact, and so is what they make of the bounds.
@@ -357,17 +459,17 @@ class Statement:
                 end = float(self.lb[r] if value > 0 else self.ub[r])
                 exact[r] = value if math.isfinite(end) else Fraction(0)  # one to an absent bound counts for nothing
                 constant += exact[r] * Fraction(end if math.isfinite(end) else 0.0)
-        if not any(exact):
+        if not any(exact) and (is_ray or not self.has_extra_costs):
             return [], cost
         for k in range(len(self.extra)):  # one without a bound needs its reduced cost to be zero
             column = self.A[:, [self.p + k]].tocoo()
             terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
-            left = -sum(terms, Fraction(0))
+            left = (Fraction(0) if is_ray else self.extra_costs[k]) - sum(terms, Fraction(0))
             end = float(ends[0][k] if left > 0 else ends[1][k])
             if left and not math.isfinite(end):
                 return [-math.inf], cost  # nothing is proven
             constant += left * Fraction(end) if left else 0
-        return [below(constant)], self._less(cost, exact)
+        return [below(constant)], self._less(cost, exact) if any(exact) else cost
 
     def _less(self, cost: Array, exact: list[Fraction]) -> Array:
         """(c − ½ s − A'y) rounded down: y is rounded to floats, relative to its size or to a multiple of `TINY`."""
@@ -378,6 +480,14 @@ class Statement:
         size = (sizes.T @ np.abs(y))[: self.p] + np.abs(cost)
         lost = 1.01 * (y.size + 6) * U * size + (y.size + 6 + 1.01 * (sizes.T @ rough)[: self.p]) * TINY
         return np.asarray(np.nextafter(reduced - lost, -math.inf))
+
+
+def _cost(one: Mapping[str, Any]) -> Fraction:
+    """What a unit of an extra variable costs."""
+    cost = number(one.get("cost", 0.0), "the cost of an extra variable")
+    inside = cost == 0.0 or 1.0 / LARGEST <= abs(cost) <= LARGEST
+    require(inside, f"the cost {cost!r} is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
+    return Fraction(cost)
 
 
 def largest(A: Any) -> Array:

@@ -8,6 +8,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
     verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
+    decided.py       what is decided of single atoms
     exact.py         margins in rational arithmetic         rounding.py     readers of numbers
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
@@ -39,6 +40,7 @@ from typing import Any, NamedTuple
 
 from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
+from mipfs.check.decided import check_decided
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.in_unit import in_unit, in_users, in_users_words
@@ -83,8 +85,9 @@ class Report:
     statement : tuple of str, the problem that was checked, in words
     differs, unchecked : tuple of str
         What differs from what the data's own description asks for, and what stands in the result and was not checked.
-    relaxation, listed : tuple of str
-        What was recomputed of a relaxation and of a list of near-optimal supports, in words; empty without any.
+    relaxation, listed, decided : tuple of str
+        What was recomputed of a relaxation, of a list of near-optimal supports, and of what the proof decides of single
+        features, in words; empty without any.
     bound_without_box : float
         Where weights have bounds other than signs: what the same leaves prove of the problem without any, else -inf.
         That the optimum reaches no bound says nothing about that problem.
@@ -106,6 +109,7 @@ class Report:
     unchecked: tuple[str, ...] = ()
     relaxation: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
     bound_without_box: float = -math.inf
 
 
@@ -196,6 +200,8 @@ def read_on_data(
     described = words.in_words(said, reading_in_words(document, table))
     described = described if made is None else made.in_words(described)
     found |= {"status": status, "statement": described, "differs": words.compare(said, given)}
+    statement.require_costs(stated)
+    require(not (found["exponent"] and statement.has_extra_costs), "no costs of extra variables go with far columns")
     incumbent = classifier.read(statement, document)
     functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
@@ -234,7 +240,7 @@ def _check(
     duals.check_rest(workers)
     proven = statement.reported(min(least, rest))
     who = f"leaf {leaf}" if least <= rest else "what is not held"
-    if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
+    if statement.margin == "unit" and not statement.has_extra_costs:  # no loss, penalty or square is negative
         proven = max(proven, 0.0)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
@@ -244,5 +250,8 @@ def _check(
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
         found |= {"listed": listed.bound_below(duals, workers)}
+        if statement.has_extra_costs:
+            found["unchecked"] += ("that extra variables beside a listed support have no cheaper values",)
+    found |= {"decided": check_decided(document, statement, duals, tree, arrays, incumbent.chosen)}
     found["unchecked"] += statement.forgiven_in_words()
     found |= beside(statement, document, arrays, data, reading, bound, workers)

@@ -73,8 +73,9 @@ def bound_without(
             return -math.inf
 
     best = proven(level)
-    if best >= level or not any(step == SCREEN for step, _ in tree.steps):
-        return max(best, 0.0)
+    floor = -math.inf if statement.has_extra_costs else 0.0
+    if best >= level or statement.has_extra_costs or not any(step == SCREEN for step, _ in tree.steps):
+        return max(best, floor)
     low, high = max(best, 0.0), level
     for _ in range(STEPS):
         middle = 0.5 * (low + high)

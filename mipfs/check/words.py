@@ -37,6 +37,7 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     ]
     if bounds:
         lines.append(f"weights: {bounds}")
+    lines += [f"weights: {one}" for one in ([] if statement.ends is None else statement.ends.words())]
     if "measure" in params:
         lines.insert(1, phrases.measure(params))
     if statement.class_weights is not None:
@@ -119,6 +120,7 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
         held = [key for key in own if key in stated]
         _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
     found += _bounds_left_out(statement)
+    found += _weight_rows_left_out(statement)
     wanted = data.class_weights(data.class_weight)
     if wanted is not None and wanted != statement.class_weights:
         has = "none" if statement.class_weights is None else _classes(statement.class_weights, data)
@@ -142,6 +144,18 @@ def _bounds_left_out(statement: Statement) -> list[str]:
     return found
 
 
+def _weight_rows_left_out(statement: Statement) -> list[str]:
+    """The rows over the weights that the data asks for, and the statement does not have."""
+    stated = [] if statement.ends is None else statement.ends.stated
+    found = []
+    for row in statement.data.weight_rows:
+        low, high = (end if math.isfinite(end) else None for end in (row.lower, row.upper))
+        if (row.terms, low, high) not in stated:
+            said = phrases.weight_row(row.terms, low, high, 0.0)
+            found.append(f"the data asks for {said}; the result's problem does not have it")
+    return found
+
+
 def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:
     """Reject rows and extra variables that are not exactly the wanted ones."""
     left = list(wanted)
@@ -154,7 +168,8 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
     require(statement.extra.keys() == extra.keys(), "the extra variables are not those of the given rows")
     for name, one in statement.extra.items():
         same = all(one[what] == extra[name][what] for what in ("lb", "ub", "integer"))
-        require(same, f"extra variable {name!r} has other bounds, or another kind, than in the given rows")
+        same = same and one.get("cost", 0.0) == extra[name].get("cost", 0.0)
+        require(same, f"extra variable {name!r} has other bounds, another cost or kind, than in the given rows")
 
 
 def _key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:

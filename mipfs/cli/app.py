@@ -17,6 +17,7 @@ COMMANDS = (
     "resume",
     "compare",
     "path",
+    "frontier",
     "bench",
     "study",
     "stability",
@@ -32,6 +33,8 @@ COMMANDS = (
     "refit",
     "scorecard",
     "report",
+    "table",
+    "cite",
     "compile",
 )
 """In the order of the help; each is the function of its name in the file of its name."""

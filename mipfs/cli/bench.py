@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mipfs.cli.options import (
+    Checks,
     DataFile,
     Drop,
     Given,
     Impute,
     Jobs,
     Label,
+    Missing,
     Positive,
     Quiet,
     Report,
     Scale,
+    TotalLimit,
     Types,
     Use,
     Words,
@@ -95,7 +98,10 @@ def bench(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
+    checks: Checks = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed [default: 0].")] = None,
 ) -> int:
@@ -133,7 +139,7 @@ def bench(
         "seed": seed,
     }
     asked = _asked(given, Path(str(output)) if resume else None)
-    recipe = recipe_options(drop, use, impute, types, words)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types}
     again = f"mipfs bench {_typed(data_file, scale, label, positive, typed)} --resume -o "

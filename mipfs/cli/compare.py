@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from mipfs.cli.options import (
+    Checks,
     DataFile,
     Drop,
     Impute,
     Json,
     Label,
+    Missing,
     Param,
     ParamC,
     ParamM,
@@ -24,6 +26,7 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    TotalLimit,
     Types,
     Use,
     Words,
@@ -33,7 +36,7 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
 
 
 def compare(
@@ -46,6 +49,7 @@ def compare(
     nonpositive: Nonpositive = None,
     weight_bounds: WeightBounds = None,
     box: BoxOption = None,
+    weight_rows: WeightRows = None,
     rungs: Annotated[
         str | None, typer.Option("--rungs", metavar="NAMES", help="Some of the rungs, separated by commas.")
     ] = None,
@@ -57,9 +61,12 @@ def compare(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
+    checks: Checks = None,
     json: Json = None,
     report: Report = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Seed = 0,
     module: Module = None,
@@ -78,13 +85,14 @@ def compare(
 
     enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "compare")
-    recipe = recipe_options(drop, use, impute, types, words)
-    inputs = (data_file, subject_to, *files_of(module))
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
+    inputs = (data_file, subject_to, weight_rows, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive, recipe)), **params)
     problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = with_weight_rows(problem, weight_rows)
     chosen = None if rungs is None else parse_names(rungs)
     with held(deliver=False):
         with live_table(quiet) as observers:

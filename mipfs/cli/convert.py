@@ -12,6 +12,7 @@ from mipfs.cli.options import (
     Impute,
     Json,
     Label,
+    Missing,
     Positive,
     Quiet,
     Seed,
@@ -37,6 +38,7 @@ def convert(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -54,7 +56,7 @@ def convert(
     with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
-            n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words),
+            n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words, missing),
         )  # fmt: skip
     found = Manifest.of(place)
     about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}

@@ -65,7 +65,10 @@ def report(error: BaseException) -> int:
         # The reader of our output has gone (`mipfs models | head -1`): nobody is left to tell.
         return 0
     if isinstance(error, KeyboardInterrupt):
-        complain("interrupted before there was anything to show")
+        from mipfs.plumbing import total_limit
+
+        ended = "--total-limit ended the command" if total_limit.is_up() else "interrupted"
+        complain(f"{ended} before there was anything to show")
         return STOPPED_EARLY
     if os.environ.get("MIPFS_DEBUG"):
         import traceback

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, UnknownWords
+from mipfs.data.unknown_words import Unknown
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -22,6 +23,7 @@ def evaluate(
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    unknown: UnknownWords = "refuse",
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1, area under the ROC curve, and how far probabilities are off."""
     from mipfs.cli.output import check_target, write_json
@@ -33,16 +35,16 @@ def evaluate(
     check_target(json, file, data_file)
     held = documents.held(file)
     if held.kind == documents.CLASSES and name is None:
-        return evaluate_classes(file, data_file, label, positive, json, quiet)
+        return evaluate_classes(file, data_file, label, positive, json, quiet, unknown)
     card = card_of(file, held)
     result = documents.load(result_file) if card is None else card.result
     # --scale changes nothing here: the classifier is on the user's scale.
     if held.kind == documents.CLASSES and name is not None:
         from mipfs.lab.classes import OneVsRest, judged
 
-        data = judged.rows_of_class(OneVsRest.load(file), name, data_file, label)
+        data = judged.rows_of_class(OneVsRest.load(file), name, data_file, label, unknown)
     else:
-        data = new_rows(result, data_file, label, labelled=True)
+        data = new_rows(result, data_file, label, labelled=True, unknown=unknown)
     document = score(result, data, positive, values=None if card is None else card.decision_function(data))
     write_json(document, json)
     if json != "-" and not quiet:
@@ -61,14 +63,16 @@ def card_of(file: str, held: Held) -> Scorecard | None:
     return read_scorecard(file)
 
 
-def new_rows(result: Result, path: str, label: str | None, labelled: bool = False) -> Instance:
+def new_rows(
+    result: Result, path: str, label: str | None, labelled: bool = False, unknown: Unknown = "refuse"
+) -> Instance:
     """New rows with what a classifier looks at; with `labelled`, to judge it, their labels too."""
     from mipfs.data.instance import Labels
     from mipfs.readers import read_new
-    from mipfs.result.prediction import inputs
+    from mipfs.result.prediction import inputs, of_known_words
 
     names, n_features = inputs(result)
-    return read_new(
+    found = read_new(
         path,
         names=names,
         n_features=n_features,
@@ -77,6 +81,7 @@ def new_rows(result: Result, path: str, label: str | None, labelled: bool = Fals
         remembered=result.label_column,
         recipe=result.recipe,
     )
+    return of_known_words(result, found) if unknown == "none" else found
 
 
 def _show(document: dict[str, Any]) -> None:

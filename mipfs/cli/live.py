@@ -22,9 +22,12 @@ V = TypeVar("V", bound="Compiled")
 
 
 @contextmanager
-def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
-    """The observers to hand to a driver: one on a terminal, none when piped or quiet."""
-    with drawn(_View(), quiet) as view:
+def live_table(quiet: bool, unkept: bool = False) -> Iterator[tuple[Callable[[Record], None], ...]]:
+    """The observers to hand to a driver: one on a terminal, none when piped or quiet.
+
+    A long run that is `unkept` says how the next one is kept.
+    """
+    with drawn(_View(unkept), quiet) as view:
         yield () if view is None else (view.see,)
 
 
@@ -119,8 +122,9 @@ class _View(Compiled):
     Numbers are never cut: in a narrow terminal columns are left out instead, the counters stand below.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unkept: bool = False) -> None:
         self.began = time.monotonic()
+        self.unkept = unkept
         self.record: Record | None = None
 
     def see(self, record: Record) -> None:
@@ -155,8 +159,13 @@ class _View(Compiled):
         yield table
         if counters:
             yield Text(counters, style="dim", overflow="ellipsis", no_wrap=True)
+        if self.unkept and time.monotonic() - self.began > LONG:
+            yield Text(KEEP, style="dim", overflow="ellipsis", no_wrap=True)
 
 
+LONG = 60.0
+"""Seconds after which a run without a checkpoint says how to have one."""
+KEEP = "Ctrl-C ends it with what it has; with --checkpoint FILE a run can go on later"
 COLUMNS = ("seconds", "iteration", "incumbent", "bound", "gap", "features")
 LEAST = ("features", "iteration", "seconds", "bound")
 """What is left out first where the terminal is narrow."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mipfs.data.unknown_words import Unknown
 from mipfs.errors import UsageError
 
 
@@ -41,6 +42,31 @@ Report = Annotated[
     str | None, typer.Option("--report", metavar="FILE", help="Write an HTML page that shows all of it to FILE.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json - asks for.")]
+UnknownWords = Annotated[
+    Unknown,
+    typer.Option("--unknown", help="What a word is that training did not see: an error, or none of the known ones."),
+]
+
+
+def _begin_total(context: typer.Context, seconds: float | None) -> float | None:
+    """Let the total of a command begin, until the command ends."""
+    if seconds is not None:
+        from mipfs.plumbing import total_limit
+
+        context.call_on_close(total_limit.end)
+        total_limit.begin(seconds)
+    return seconds
+
+
+TotalLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--total-limit",
+        metavar="S",
+        help="End the whole command after S seconds, as by Ctrl-C, with all that it has by then.",
+        callback=_begin_total,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of every random choice.")]
 Jobs = Annotated[
     int | None,
@@ -74,6 +100,20 @@ Types = Annotated[
         "--types",
         metavar="NAME=KIND",
         help="Columns of dates, currency, percent or decimal commas, such as paid=currency,opened=date.",
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing", metavar="MARKS", help="Cells of a table that stand for a missing value too, such as -,-999."
+    ),
+]
+Checks = Annotated[
+    bool | None,
+    typer.Option(
+        "--checks/--no-checks",
+        help="Warn of columns that separate the classes alone, are constant or copies, and of rows that repeat.",
+        show_default=False,
     ),
 ]
 Words = Annotated[
@@ -212,17 +252,25 @@ def read_options(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def recipe_options(drop: Given, use: Given, impute: Given, types: Given, words: Given = None) -> dict[str, Any]:
-    """What ``--drop``, ``--use``, ``--impute``, ``--types`` and ``--words`` say, as `mipfs.read` takes it.
+def recipe_options(
+    drop: Given,
+    use: Given,
+    impute: Given,
+    types: Given,
+    words: Given = None,
+    missing: Given = None,
+    checks: bool | None = None,
+) -> dict[str, Any]:
+    """What ``--drop``, ``--use``, ``--impute``, ``--types``, ``--words`` and so on say, as `mipfs.read` takes it.
 
     An option that is given several times says all of it.
     """
-    names = {"drop": drop, "use": use, "words": words}
+    names = {"drop": drop, "use": use, "words": words, "missing": missing}
     found: dict[str, Any] = {key: parse_names(",".join(given)) for key, given in names.items() if given}
     for key, given in (("impute", impute), ("types", types)):
         if given:
             found[key] = _by_column(key, ",".join(given))
-    return found
+    return found if checks is None else found | {"checks": checks}
 
 
 def _by_column(option: str, text: str) -> dict[str, str]:

@@ -99,7 +99,7 @@ def finish_study(
     if conflict is not None:
         return _contradicted(conflict)
     if nothing:
-        complain("stopped before any classifier was found; raise the limit")
+        complain("stopped before any classifier was found; let it run for longer, or raise the limit")
         return STOPPED_EARLY
     if targets.json != "-" and not targets.quiet:
         show_blocks(blocks())
@@ -239,8 +239,13 @@ def _explain_nothing(result: Result) -> int:
     if result.status is Status.NUMERICAL:
         complain("the numbers are too large or too ill-scaled for a trustworthy answer; try --scale standard")
         return BAD_USAGE
+    complain(why_nothing(result))
+    return STOPPED_EARLY
+
+
+def why_nothing(result: Result) -> str:
+    """What ended a run before it had a classifier, and the remedy."""
     from mipfs.result.summary import BECAUSE
 
     remedy = "let it run for longer" if result.stop_reason is StopReason.INTERRUPTED else "raise the limit"
-    complain(f"{BECAUSE[result.stop_reason]} before any classifier was found; {remedy}")
-    return STOPPED_EARLY
+    return f"{BECAUSE[result.stop_reason]} before any classifier was found; {remedy}"

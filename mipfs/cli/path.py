@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mipfs.cli.options import (
+    Checks,
     DataFile,
     Drop,
     Impute,
     Jobs,
     Json,
     Label,
+    Missing,
     Param,
     Positive,
     Quiet,
@@ -24,6 +26,7 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    TotalLimit,
     Types,
     Use,
     Words,
@@ -34,7 +37,7 @@ from mipfs.cli.options import (
     recipe_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
 
 if TYPE_CHECKING:
     from mipfs.cli.output import Targets
@@ -60,6 +63,7 @@ def path(
     nonpositive: Nonpositive = None,
     weight_bounds: WeightBounds = None,
     box: BoxOption = None,
+    weight_rows: WeightRows = None,
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="K", help="Choose by K-fold cross-validation.", show_default=False)
     ] = None,
@@ -91,9 +95,12 @@ def path(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
+    checks: Checks = None,
     json: Json = None,
     report: Report = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Seed = 0,
     module: Module = None,
@@ -114,12 +121,12 @@ def path(
     axes, single = _axes(M, C, lam, rows)
     enter(module or ())
     params = problem_parameters(param or (), "path")
-    recipe = recipe_options(drop, use, impute, types, words)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     for name in params.keys() & (axes.keys() | single.keys()):
         shown = shown_name(name)
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     params |= single
-    inputs = (data_file, subject_to, rows, *files_of(module))
+    inputs = (data_file, subject_to, weight_rows, rows, *files_of(module))
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, resume, outputs=(json, checkpoint))
     if checkpoint is not None:
@@ -128,6 +135,7 @@ def path(
     problem = mipfs.Problem(data, **params)
     problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = with_weight_rows(problem, weight_rows)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
@@ -139,7 +147,7 @@ def path(
             side = cores() if jobs is None else jobs
             found = mipfs.path(problem, driver=driver, jobs=side, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
-        return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
+        return finish_path(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
 
 
 def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -181,7 +189,7 @@ def _checkpoint(file: str | None) -> Any:
     return None if file is None else Checkpoint(file, Began(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
-def _finish(found: SolutionPath, targets: Targets) -> int:
+def finish_path(found: SolutionPath, targets: Targets) -> int:
     """Write and show the path, and return the exit code."""
     from mipfs.cli.output import finish_study
     from mipfs.lab.studies.path_report import path_blocks

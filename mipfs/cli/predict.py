@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, UnknownWords
 
 
 def predict(
@@ -24,6 +24,7 @@ def predict(
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    unknown: UnknownWords = "refuse",
 ) -> int:
     """Print the predicted labels, one per line; with scores or probabilities a table, as CSV.
 
@@ -46,19 +47,18 @@ def predict(
     if held.kind == documents.CLASSES and name is None:
         if probability:
             raise UsageError(f"{result_file}: --probability is for two classes; leave it out")
-        return predict_classes(file, data_file, label, scores, json, quiet)
+        return predict_classes(file, data_file, label, scores, json, quiet, unknown)
     card = card_of(file, held)
-    if card is not None and probability:
-        raise UsageError(f"{result_file}: a scorecard has no probabilities; the shares of its totals stand on the card")
     result = documents.load(result_file) if card is None else card.result
-    data = new_rows(result, data_file, label)
+    data = new_rows(result, data_file, label, unknown=unknown)
     values = (result if card is None else card).decision_function(data)
     labels = Labels(**result.labels).of(values).tolist()
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
     if card is not None and scores:
         columns = {"totals": card.compared(card.totals(data)).tolist()} | columns
     if probability:
-        columns["probabilities"] = probabilities(result, values).tolist()
+        found = probabilities(result, values) if card is None else card.probabilities(card.totals(data))
+        columns["probabilities"] = found.tolist()
     write_json({"schema": 1, "labels": labels, **columns}, json)
     if json != "-" and not quiet:
         names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}

@@ -13,6 +13,7 @@ from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
+    from mipfs.lab.scorecard.card import Scorecard
     from mipfs.lab.studies.reading import Study
     from mipfs.result.result import Result
 
@@ -22,7 +23,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="RESULT.json...",
-            help="What `mipfs solve`, `path`, `compare` or `bench` wrote with --json; several stand side by side.",
+            help="What `mipfs solve` or another command wrote with --json; several stand side by side.",
             show_default=False,
         ),
     ],
@@ -87,6 +88,7 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
     from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.scorecard import Scorecard
     from mipfs.lab.studies.bench import Bench
+    from mipfs.lab.studies.selection_stability import SelectionStability
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.result import documents
     from mipfs.result.result import Result
@@ -103,18 +105,23 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
     if isinstance(study, SolutionPath):
         return [_score(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
     if isinstance(study, Scorecard):
-        raise UsageError(f"--data: {path} is a scorecard; `mipfs evaluate {path} {data}` judges it, leave --data out")
-    what = "a benchmark" if isinstance(study, Bench) else "a ladder"
+        return _score(study.result, data, label, study)
+    what = {Bench: "a benchmark", SelectionStability: "a stability report"}.get(type(study), "a ladder")
     raise UsageError(f"--data: {path} is {what}, which has no classifier to judge; leave it out")
 
 
-def _score(result: Result, path: str, label: str | None) -> dict[str, Any]:
+def _score(result: Result, path: str, label: str | None, card: Scorecard | None = None) -> dict[str, Any]:
     from mipfs.cli.evaluate import new_rows
 
-    return _judged(result, new_rows(result, path, label, labelled=True), path)
+    return _judged(result, new_rows(result, path, label, labelled=True), path, card)
 
 
-def _judged(result: Result, data: Instance, path: str) -> dict[str, Any]:
+def _judged(result: Result, data: Instance, path: str, card: Scorecard | None = None) -> dict[str, Any]:
     from mipfs.result.score import score
 
-    return {**score(result, data), "source": Path(path).name, "trained_on": data.sha256 == result.data_sha256}
+    values = None if card is None else card.decision_function(data)
+    return {
+        **score(result, data, values=values),
+        "source": Path(path).name,
+        "trained_on": data.sha256 == result.data_sha256,
+    }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mipfs.cli.driver_options import Option
-from mipfs.cli.options import Json, Quiet, Report
+from mipfs.cli.options import Json, Quiet, Report, TotalLimit
 from mipfs.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def resume(
     trust: Annotated[
         bool, typer.Option("--trust", help="Run the modules and write to the places that FILE names: it is yours.")
     ] = False,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
 ) -> int:
     """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, Words
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, TotalLimit, Words
 
 
 def scorecard(
@@ -22,6 +22,10 @@ def scorecard(
             "--bins", metavar="N", help="Cut columns of more than two values into N ranges at their quantiles; 0: none."
         ),
     ] = 0,
+    near_optimal: Annotated[
+        bool,
+        typer.Option(help="Of a result with near-optimal sets (--pool-gap): the best of the cards of all of them."),
+    ] = True,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
     scale: Scale = None,
@@ -30,6 +34,7 @@ def scorecard(
     words: Words = None,
     json: Json = None,
     report: Report = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -50,7 +55,8 @@ def scorecard(
     check_page(report, *inputs, outputs=(json,))
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
-    found = card.scorecard(result, data, points=points, bins=bins, time_limit=time_limit, gap=gap)
+    how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal}
+    found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
     if json == "-":
         write_json(found.document(), json)
     elif json is not None:

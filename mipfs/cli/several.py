@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mipfs.check.several import DocumentReport, PartReport
 from mipfs.check.tree import Report
+from mipfs.data.unknown_words import Unknown
 from mipfs.errors import DataError, LabelError, UsageError
 
 if TYPE_CHECKING:
@@ -205,14 +206,22 @@ def _instances(found: ClassResults, reading: Reading) -> list[Instance]:
     return read_classes(reading.data_file, recipe, **given)
 
 
-def predict_classes(file: str, data_file: str, label: str | None, scores: bool, json: str | None, quiet: bool) -> int:
+def predict_classes(
+    file: str,
+    data_file: str,
+    label: str | None,
+    scores: bool,
+    json: str | None,
+    quiet: bool,
+    unknown: Unknown = "refuse",
+) -> int:
     """Print the class of every row; with scores a table of the values of all classes."""
     from mipfs.cli.output import write_json
     from mipfs.lab.classes import OneVsRest
     from mipfs.lab.classes.judged import new_rows
 
     found = OneVsRest.load(file)
-    values = found.decision_function(new_rows(found, data_file, label))
+    values = found.decision_function(new_rows(found, data_file, label, unknown=unknown))
     labels = found.labels_of(values).tolist()
     named = [str(one) for one in found.classes]
     more = {"classes": named, "scores": values.tolist()} if scores else {}
@@ -236,7 +245,13 @@ def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[
 
 
 def evaluate_classes(
-    file: str, data_file: str, label: str | None, positive: str | None, json: str | None, quiet: bool
+    file: str,
+    data_file: str,
+    label: str | None,
+    positive: str | None,
+    json: str | None,
+    quiet: bool,
+    unknown: Unknown = "refuse",
 ) -> int:
     """Print accuracy, balanced accuracy, the mean F1 of the classes, and the confusion."""
     from mipfs.cli.output import write_json
@@ -247,7 +262,7 @@ def evaluate_classes(
     if positive is not None:
         raise UsageError("--positive is for two classes; leave it out")
     found = OneVsRest.load(file)
-    document = score(found, data_file, label)
+    document = score(found, data_file, label, unknown)
     write_json(document, json)
     if json != "-" and not quiet:
         told = [(words, "undefined" if document[n] is None else f"{document[n]:.4f}") for n, words in SHARES.items()]

@@ -89,7 +89,7 @@ def sketch(
         )
     if out is not None and not rescaled and data.scaling != "none":
         # As they stand in the file: undoing the scaling would change their last digits.
-        data_out = readers.read(data_file, **{**read_options(scale, label, positive), "scale": "none"})
+        data_out = readers.read(data_file, **{**read_options(scale, label, positive), "scale": "none", "checks": False})
     else:
         data_out = data
     with held(deliver=False):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +15,14 @@ import typer
 
 from mipfs.cli.driver_options import Option, parse_options
 from mipfs.cli.options import (
+    Checks,
     DataFile,
     Drop,
     Impute,
     Jobs,
     Json,
     Label,
+    Missing,
     ParamC,
     ParamM,
     Positive,
@@ -27,6 +31,7 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    TotalLimit,
     Types,
     Use,
     Words,
@@ -38,13 +43,16 @@ from mipfs.cli.options import (
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.cli.solve_classes import Asked, Output, solve_classes
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
 from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.problem import Problem
     from mipfs.result.result import Result
+
+FOLDS_SHARE = 1 / 3
+"""Of a limit of time: what is left for the folds of a calibration at least."""
 
 
 def solve(
@@ -67,8 +75,14 @@ def solve(
     nonpositive: Nonpositive = None,
     weight_bounds: WeightBounds = None,
     box: BoxOption = None,
+    weight_rows: WeightRows = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="S",
+            help="Stop after S seconds with the best found; --calibrate counts in, for a third at least.",
+        ),
     ] = None,
     memory_limit: Annotated[
         float | None,
@@ -106,12 +120,18 @@ def solve(
     ] = None,
     checkpoint_every: Annotated[
         float | None,
-        typer.Option(
-            "--checkpoint-every", metavar="S", help="Write it every S seconds [default: 300], and at the end."
-        ),
+        typer.Option("--checkpoint-every", metavar="S", help="Write it every S seconds [default: 30], and at the end."),
     ] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="FILE", help="Go on with the run whose state is in FILE.")
+    ] = None,
+    warm: Annotated[
+        str | None,
+        typer.Option(
+            "--warm",
+            metavar="RESULT.json",
+            help="Begin from the result of a problem on the same data whose rows, costs, M, lambda or C were others.",
+        ),
     ] = None,
     certificate_limit: Annotated[
         float,
@@ -152,9 +172,12 @@ def solve(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
+    checks: Checks = None,
     json: Json = None,
     report: Report = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -171,12 +194,12 @@ def solve(
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
-    model_file = model if model.endswith(".py") else None
-    inputs = (data_file, subject_to, validation, model_file, *files_of(module))
+    own_file = model if model.endswith(".py") else None
+    inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, *files_of(module))
     _check_outputs(inputs, json, report, write or (), checkpoint, resume)
     enter(module or ())
     declaration = formulation.load(model)
-    given = read_options(scale, label, positive, recipe_options(drop, use, impute, types, words))
+    given = read_options(scale, label, positive, recipe_options(drop, use, impute, types, words, missing, checks))
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
@@ -187,11 +210,11 @@ def solve(
         raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
     compiled = formulation.compile(declared)
-    problem = with_lp_rows(compiled, subject_to)
+    problem = with_weight_rows(with_lp_rows(compiled, subject_to), weight_rows)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     if problem is not compiled:
         declared = of_problem(declared, problem)
-    _check_made(problem, validation, preselect, calibrate)
+    _check_made(problem, validation, preselect, calibrate, jobs)
     limits = {
         "gap": gap,
         "seed": seed,
@@ -207,16 +230,16 @@ def solve(
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
     options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     options |= {"certificate": False} if no_certificate else {}
-    if preselect is not None:
-        options["active"] = _preselected(problem, driver, preselect, seed)
+    options |= {} if preselect is None else {"active": _preselected(problem, driver, preselect, seed)}
     for place in write or ():
         written.write(declared, place, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
-        with live_table(quiet) as observers, _cluster(dask, driver) as where:
+        with live_table(quiet, unkept=checkpoint is None) as observers, _cluster(dask, driver) as where:
             options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
-            result = drivers.solve(declared, driver=driver, **options, **where)
+            options["warm"], begun = None if resume else warm, time.monotonic()
+            result = drivers.solve(declared, driver=driver, **_without_folds(options, calibrate), **where)
             if calibrate is not None and result.has_classifier:
-                result = _calibrated(problem, result, calibrate, options, jobs)
+                result = _calibrated(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
@@ -258,12 +281,40 @@ def _keeper(checkpoint: str | None, every: float | None) -> Any:
     return Keeper(checkpoint, EVERY if every is None else every, began=began)
 
 
-def _calibrated(problem: Problem, result: Result, folds: int, options: Mapping[str, Any], jobs: int | None) -> Result:
-    """The result with a calibration; without one, and with a word, where a fold has no classifier or at Ctrl-C."""
+def _without_folds(options: Mapping[str, Any], calibrate: int | None) -> dict[str, Any]:
+    """The options of the solve alone, where the folds of a calibration share its limit of time."""
+    if calibrate is None or not options.get("time_limit", 0.0) > 0.0:
+        return dict(options)
+    return {**options, "time_limit": (1.0 - FOLDS_SHARE) * options["time_limit"]}
+
+
+def _calibrated(
+    problem: Problem,
+    result: Result,
+    folds: int,
+    options: Mapping[str, Any],
+    jobs: int | None,
+    *,
+    begun: float,
+    quiet: bool,
+) -> Result:
+    """The result with a calibration; without one, and with a word, where a fold has no classifier or at Ctrl-C.
+
+    The folds share what the solve left of the limit of time.
+    """
     from mipfs.cli.errors import complain
     from mipfs.lab.studies.calibration import calibrate
+    from mipfs.run.side_by_side import jobs_of
 
-    given = {name: options[name] for name in ("gap", "seed", "time_limit", "memory_limit") if name in options}
+    given = {name: options[name] for name in ("gap", "seed", "memory_limit") if name in options}
+    each = ""
+    if "time_limit" in options:
+        turns = math.ceil(folds / jobs_of(jobs, folds))
+        limit, spent = options["time_limit"], time.monotonic() - begun
+        given["time_limit"] = max(limit - spent, FOLDS_SHARE * limit) / turns
+        each = f", at most {given['time_limit']:.2g} s each: what the solve left of --time-limit"
+    if not quiet:
+        complain(f"calibrating on {folds} folds{each}", "note")
     try:
         return calibrate(problem, result, folds=folds, jobs=jobs, **given)
     except (UsageError, KeyboardInterrupt) as error:
@@ -281,12 +332,15 @@ def with_lp_rows(problem: Problem, path: str | None) -> Problem:
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
 
 
-def _check_made(problem: Problem, validation: str | None, preselect: str | None, calibrate: int | None) -> None:
+def _check_made(
+    problem: Problem, validation: str | None, preselect: str | None, calibrate: int | None, jobs: int | None
+) -> None:
     """Refuse what needs the columns of single features, where others are selected, and folds out of their range."""
     if calibrate is not None:
         from mipfs.lab.studies.folds import check_folds
+        from mipfs.run.side_by_side import jobs_of
 
-        check_folds(problem.data, calibrate)
+        jobs_of(jobs, check_folds(problem.data, calibrate))
     for option, given in (("--validation", validation), ("--preselect", preselect)):
         if given is not None and not problem.data.block().is_stored:
             raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")

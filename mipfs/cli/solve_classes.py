@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mipfs.result.result import Result
 
 FOR_TWO = (
-    *("positive", "subject_to", "nonnegative", "nonpositive", "weight_bounds", "box", "start", "validation"),
-    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "dask", "write", "calibrate"),
+    *("positive", "subject_to", "weight_rows", "start", "validation"),
+    *("pool_gap", "pool_size", "preselect", "checkpoint", "resume", "warm", "dask", "write", "calibrate"),
     "no_certificate",
 )
 """Options that are for two classes."""
@@ -80,11 +80,14 @@ def solve_classes(
     """
     from mipfs import readers
     from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE
+    from mipfs.cli.output import INFEASIBLE, why_nothing
     from mipfs.cli.typed import command_line
+    from mipfs.cli.weights import bounded_classes
     from mipfs.data.classes import of_many, weighted
+    from mipfs.data.suspects import warn_of_suspects
     from mipfs.lab.classes import OneVsRest
     from mipfs.plumbing.signals import held
+    from mipfs.readers.sidecar import Sidecar
     from mipfs.result.result import Status
 
     given = [
@@ -94,14 +97,19 @@ def solve_classes(
     ]
     if given:
         raise UsageError(f"{given[0]} is for two classes: {error}; or leave {given[0]} out, for one classifier a class")
-    parts = {name: reading[name] for name in ("drop", "use", "impute", "types") if name in reading}
-    rest = {name: value for name, value in reading.items() if name not in parts}
+    parts = {name: reading[name] for name in ("drop", "use", "impute", "types", "missing") if name in reading}
+    rest = {name: value for name, value in reading.items() if name not in (*parts, "checks")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were shown when the labels were read
         instances = readers.read_classes(asked.data_file, parts, **rest)
+    if reading.get("checks", Sidecar.beside(Path(asked.data_file)).checks) is not False:
+        warn_of_suspects(instances, asked.data_file)
     weights = of_many(asked.params.get("class_weight", instances[0].class_weight), instances)
     asked = dataclasses.replace(asked, params={k: v for k, v in asked.params.items() if k != "class_weight"})
-    instances = weighted(instances, weights)
+    instances = bounded_classes(
+        weighted(instances, weights),
+        *(options[name] for name in ("nonnegative", "nonpositive", "weight_bounds", "box")),
+    )
     with held(deliver=False):
         found = _shared(asked, instances) if shared else _separate(asked, instances)
         if isinstance(found, OneVsRest):
@@ -112,7 +120,7 @@ def solve_classes(
         conflict = ", ".join(map(repr, result.conflict or ()))
         complain(f"{label}: no selection satisfies the rows; these contradict each other: {conflict}")
         return INFEASIBLE
-    complain(f"{label}: stopped before any classifier was found; raise the limit")
+    complain(f"{label}: {why_nothing(result)}")
     return STOPPED_EARLY
 
 
@@ -142,11 +150,17 @@ def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
     jobs = jobs_of(asked.jobs, len(instances))
     given = asked, instances, jobs
     results: list[Result] = []
-    with closing(in_order(_one, given, range(len(instances)), jobs)) as found:
-        for data, result in zip(instances, found, strict=True):
-            if not result.has_classifier:
-                return data.labels.positive, result
-            results.append(result)
+    try:
+        with closing(in_order(_one, given, range(len(instances)), jobs)) as found:
+            for result in found:
+                results.append(result)
+                if not result.has_classifier:
+                    break
+    except KeyboardInterrupt:  # which those that are left know of, and end as soon as they have a classifier
+        results += [_one(given, k) for k in range(len(results), len(instances))]
+    for data, result in zip(instances, results, strict=False):
+        if not result.has_classifier:
+            return data.labels.positive, result
     return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
 
 

@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from mipfs.cli.options import (
+    Checks,
     DataFile,
     Drop,
     Impute,
     Jobs,
     Json,
     Label,
+    Missing,
     Param,
     ParamC,
     ParamM,
@@ -23,6 +25,7 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    TotalLimit,
     Types,
     Use,
     Words,
@@ -61,9 +64,12 @@ def stability(
     use: Use = None,
     impute: Impute = None,
     types: Types = None,
+    missing: Missing = None,
     words: Words = None,
+    checks: Checks = None,
     json: Json = None,
     report: Report = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -76,7 +82,7 @@ def stability(
     from mipfs.report.progress import progress
 
     params = problem_parameters(with_M_and_C(param, M, C), "stability")
-    recipe = recipe_options(drop, use, impute, types, words)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     check_target(json, data_file, subject_to)
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import Jobs, Json, Quiet, Report
+from mipfs.cli.options import Jobs, Json, Quiet, Report, TotalLimit
 
 if TYPE_CHECKING:
     from mipfs.lab.experiments.run import Found
@@ -34,6 +34,7 @@ def study(
     jobs: Jobs = None,
     report: Report = None,
     json: Json = None,
+    total_limit: TotalLimit = None,
     quiet: Quiet = False,
 ) -> int:
     """Measure and report an experiment of the papers again; what was measured before is kept.

@@ -205,7 +205,7 @@ def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tupl
 
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
-    given = {"scale": kind, **recipe_options(None, None, None, None, words)}
+    given = {"scale": kind, "rules": result.rules, **recipe_options(None, None, None, None, words)}
     if not words:
         given["words"] = StatedWords.of(result.rules, result.read)
     return Recipe.of_document(result.recipe), given
@@ -222,9 +222,10 @@ def other_recipe(result: Result, data_file: str) -> list[str]:
     gone = (result.read or {}).get("left_out") or ()
     return [
         *(
-            f"the data asks for {name} = {asked[name]!r}; the result was found with {done[name]!r}"
+            f"the data asks for {'missing' if name == 'marks' else name} = {asked[name]!r}; the result was found with "
+            f"{done.get(name, [])!r}"
             for name in asked
-            if asked[name] != done[name] and asked[name]
+            if asked[name] != done.get(name) and asked[name]
         ),
         *(
             f"the data asks for the column of words {name!r}; the result leaves it out"
@@ -284,6 +285,7 @@ def show_report(report: Report, result: Result) -> None:
         *([("without bounds", _without(report))] if report.bound_without_box > -math.inf else []),
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),
+        *(("decided", line) for line in report.decided),
         ("checked", f"{leaves}, {duals}, {report.seconds:.2f} s"),
         *(("not checked", line) for line in report.unchecked),
     ]

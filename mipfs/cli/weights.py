@@ -1,4 +1,5 @@
-"""``--nonnegative``, ``--nonpositive``, ``--weight-bounds``, ``--box``: bounds on the weights, on the user's scale."""
+"""``--nonnegative``, ``--nonpositive``, ``--weight-bounds``, ``--box``: bounds on the weights, on the user's scale; and
+``--weight-rows``: rows over them."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from mipfs.cli.options import parse_names
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
+    from mipfs.data.instance import Instance
     from mipfs.problem import Problem
 
 Nonnegative = Annotated[
@@ -26,12 +28,28 @@ Nonpositive = Annotated[
 WeightBounds = Annotated[
     list[str] | None,
     typer.Option(
-        "--weight-bounds", metavar="NAME=L:U", help="Bounds on a weight, e.g. age=-1:2; an end may be left out."
+        "--weight-bounds",
+        metavar="NAME=L:U",
+        help="Bounds on a weight, e.g. age=-1:2; an end may be left out; age=0.2: is 0.2 or more if selected.",
     ),
 ]
 BoxOption = Annotated[
     float | None, typer.Option("--box", metavar="W", help="No weight is larger than W, on the scale of the data.")
 ]
+
+WeightRows = Annotated[
+    str | None,
+    typer.Option("--weight-rows", metavar="rows.lp", help="Rows over the weights that hold too, an LP file."),
+]
+
+
+def with_weight_rows(problem: Problem, path: str | None) -> Problem:
+    """The problem with the rows over the weights of an LP file, where one is given, on top of its own."""
+    from mipfs.readers.lp_rows import read_weight_rows
+
+    if path is None:
+        return problem
+    return problem.replace(weight_rows=[*problem.rows_over_weights, *read_weight_rows(path, problem.atoms.raw)])
 
 
 def bounded(
@@ -50,12 +68,13 @@ def bounded(
     UsageError
         A bound that cannot be read, or signs without `positive` where the labels are words.
     """
-    from mipfs.data.bounds import both, of_box, of_signs, settled
+    from mipfs.data.bounds import both, settled
     from mipfs.readers.sidecar import Sidecar
 
-    if nonnegative is None and nonpositive is None and not bounds and box is None:
-        return problem
     data = problem.data
+    asked = _asked(data, nonnegative, nonpositive, bounds, box)
+    if not asked:
+        return problem
     if (
         isinstance(data.labels.positive, str)
         and positive is None
@@ -65,11 +84,43 @@ def bounded(
             f"weights are bounded towards the class +1, and the labels are words: --positive {data.labels.positive!r} "
             f"or --positive {data.labels.negative!r} says which one that is"
         )
+    checked = [settled(one, data.index, data.like, data.groups) for one in asked]
+    return problem.replace(weight_bounds=both(problem.weight_bounds or {}, *checked))
+
+
+def bounded_classes(
+    instances: list[Instance],
+    nonnegative: str | None,
+    nonpositive: str | None,
+    bounds: Sequence[str] | None,
+    box: float | None,
+) -> list[Instance]:
+    """The data of every class against the rest with the bounds that the options say, on top of its own.
+
+    A name is ``feature|class``, or that of a feature, for every class.
+
+    Raises
+    ------
+    UsageError
+        A bound that cannot be read.
+    """
+    from mipfs.data.classes import with_bounds
+
+    asked = _asked(instances[0], nonnegative, nonpositive, bounds, box)
+    return with_bounds(instances, *asked, on_top=True) if asked else instances
+
+
+def _asked(
+    data: Instance, nonnegative: str | None, nonpositive: str | None, bounds: Sequence[str] | None, box: float | None
+) -> list[dict[str, tuple[float, float]]]:
+    """What the options say, one after the other; nothing where there are none."""
+    from mipfs.data.bounds import of_box, of_signs
+
+    if nonnegative is None and nonpositive is None and not bounds and box is None:
+        return []
     signs = of_signs(*(() if text is None else parse_names(text) for text in (nonnegative, nonpositive)))
     whole = {} if box is None else of_box(data.feature_names, box)
-    asked = [signs, *map(_parsed, bounds or ()), whole]
-    checked = [settled(one, data.index, data.like) for one in asked]
-    return problem.replace(weight_bounds=both(problem.weight_bounds or {}, *checked))
+    return [signs, *map(_parsed, bounds or ()), whole]
 
 
 def _parsed(text: str) -> dict[str, tuple[float, float]]:

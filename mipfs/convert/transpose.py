@@ -61,6 +61,7 @@ def convert(
     use: Any = None,
     impute: Any = None,
     types: Mapping[str, str] | None = None,
+    missing: Any = None,
     progress: Progress | None = None,
 ) -> Path:
     """Write a column store, which `mipfs.read` opens without reading it.
@@ -75,7 +76,7 @@ def convert(
         Megabytes of a block of columns.
     memory : int >= 16
         Megabytes for the entries that are sorted at a time.
-    label, positive, n_features, words, drop, use, impute, types : as of `mipfs.read`
+    label, positive, n_features, words, drop, use, impute, types, missing : as of `mipfs.read`
         What stands for missing values is found in passes over the table of its own, and the store remembers it.
     progress : callable, optional
         Hears how many megabytes of how many are done.
@@ -101,10 +102,9 @@ def convert(
         return place
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
+    parts = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
     with _alone(folder, place):
-        asked = _asked(
-            source, kind, {"drop": drop, "use": use, "impute": impute, "types": types}, words, label, memory * MB
-        )
+        asked = _asked(source, kind, parts, words, label, memory * MB)
         state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _silent)
         made = finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
     # What was open until now: Windows removes no such file, and the folder that held it was left.

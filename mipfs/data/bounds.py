@@ -1,9 +1,14 @@
-"""Bounds on the weights, by the names of the features and on the user's scale: l ≤ w ≤ u with l ≤ 0 ≤ u."""
+"""Bounds on the weights, by the names of the features and on the user's scale: l ≤ w ≤ u.
+
+With l ≤ 0 ≤ u they hold whether a feature is selected or not. Bounds that exclude 0, 0 < l or u < 0, are about a
+feature that is selected, whose weight is at least so much; without it the weight is 0.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 from mipfs.errors import UsageError
@@ -18,7 +23,12 @@ INTERCEPTS = ("intercept", "(intercept)", "bias", "b", "intercept_")
 """What users call the intercept, which has no bounds."""
 
 
-def settled(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> WeightBounds:
+def settled(
+    given: Any,
+    index: Mapping[str, int],
+    unknown: Callable[[str], str],
+    groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> WeightBounds:
     """Bounds as they were given, checked; features that have none are left out.
 
     Parameters
@@ -26,24 +36,27 @@ def settled(given: Any, index: Mapping[str, int], unknown: Callable[[str], str])
     given : mapping of feature name to (lower, upper), None or infinite for no end
     index : mapping of feature name to its position
     unknown : says of a name that is no feature which one may have been meant
+    groups : mapping of name to features, such as a column of words: bounds by its name are those of each
 
     Raises
     ------
     UsageError
-        By the name of the feature: no feature of that name, an end that is no number, ends that cross or leave out 0.
+        By the name of the feature: no feature of that name, an end that is no number, ends that cross.
     """
     if not isinstance(given, Mapping):
         kind = type(given).__name__
         raise UsageError(f"weight_bounds is a {kind}; give {{name: (lower, upper)}}, None or infinity for no end")
     found = dict[str, tuple[float, float]]()
     for name, pair in given.items():
-        if name not in index:
+        members = (name,) if name in index else groups.get(name, ())
+        if not members:
             if name in INTERCEPTS:
                 raise UsageError(f"weight_bounds: {name!r}: the intercept has no bounds; bias=False leaves it out")
             raise UsageError(f"weight_bounds: no feature is called {name!r}; {unknown(str(name))}")
         ends = _ends(name, pair)
         if ends != FREE:
-            found[name] = ends
+            each = dict.fromkeys(members, ends)
+            found |= both({one: found[one] for one in members if one in found}, each)
     return dict(sorted(found.items(), key=lambda one: index[one[0]]))
 
 
@@ -65,11 +78,6 @@ def _ends(name: str, pair: Any) -> tuple[float, float]:
         raise UsageError(f"{said} must be two numbers (lower, upper), None or infinity for no end")
     if low > high:
         raise UsageError(f"{said}: the lower end lies above the upper one; write them the other way round")
-    if not low <= 0.0 <= high:
-        raise UsageError(
-            f"{said} leaves out 0, which would force the feature in; bounds hold for features that may be left out: "
-            "write 0 for that end, and name the feature in forced_in where it must be selected"
-        )
     for end in (low, high):
         if math.isfinite(end) and end != 0.0 and not SMALLEST <= abs(end) <= LARGEST:
             raise UsageError(f"{said}: an end that is not 0 must be of a size from {SMALLEST:g} to {LARGEST:g}")
@@ -77,13 +85,61 @@ def _ends(name: str, pair: Any) -> tuple[float, float]:
 
 
 def both(*parts: Mapping[str, tuple[float, float]]) -> WeightBounds:
-    """What keeps all of some bounds, which all have 0 between them."""
+    """What keeps all of some bounds.
+
+    Raises
+    ------
+    UsageError
+        They leave a feature no weight.
+    """
     found: WeightBounds = {}
     for part in parts:
         for name, (low, high) in part.items():
             least, most = found.get(name, FREE)
-            found[name] = max(low, least), min(high, most)
+            found[name] = both_ends = max(low, least), min(high, most)
+            if both_ends[0] > both_ends[1]:
+                raise UsageError(
+                    f"weight_bounds of {name!r}: {(least, most)!r} and {(low, high)!r} have no weight in common; "
+                    "leave one of them out"
+                )
     return found
+
+
+def excludes_0(ends: tuple[float, float]) -> bool:
+    """Whether a feature with such bounds has a weight wherever it is selected."""
+    low, high = ends
+    return low > 0.0 or high < 0.0
+
+
+def excluding_0(bounds: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The features whose bounds exclude 0."""
+    return [name for name, ends in bounds.items() if excludes_0(ends)]
+
+
+def by_class(index: Mapping[str, int], labels: Iterable[Any]) -> dict[str, int]:
+    """The names that bounds of more than two classes may have: features, of all classes, and ``feature|class``."""
+    texts = [str(label) for label in labels]
+    found = dict(index)
+    for name, j in index.items():
+        for text in texts:
+            both_ways = column_of(name, text)
+            if both_ways in found:
+                raise UsageError(f"{both_ways!r} has two meanings in bounds on the weights of classes; rename {name!r}")
+            found[both_ways] = j
+    return found
+
+
+def of_class(bounds: Mapping[str, tuple[float, float]], index: Mapping[str, int], label: Any) -> WeightBounds:
+    """Those of one class, by feature, of bounds whose names are `by_class`'s."""
+    own = ((name.removesuffix(column_of("", label)), name, ends) for name, ends in bounds.items())
+    parts = [{name if name in index else bare: ends} for bare, name, ends in own if name in index or bare in index]
+    found = both(*parts)
+    return dict(sorted(found.items(), key=lambda one: index[one[0]]))
+
+
+def column_of(feature: str, label: object) -> str:
+    """The column of a feature in the block of a class (`mipfs.data.stacked`), and what bounds of that class name."""
+    return f"{feature}|{label}"
 
 
 def of_signs(nonnegative: Iterable[str] = (), nonpositive: Iterable[str] = ()) -> WeightBounds:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mipfs.data import bounds
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import shown
@@ -118,6 +119,32 @@ def weighted(instances: Sequence[Instance], weights: Mapping[str, float]) -> lis
     for one in instances:
         own[one.y > 0] = weights[str(one.labels.positive)]
     return [replace(one, sample_weight=one.sample_weight * own, class_weight=None) for one in instances]
+
+
+def with_bounds(instances: Sequence[Instance], given: Any, *more: Any, on_top: bool = False) -> list[Instance]:
+    """The data of every class against the rest with bounds on its weights, on the user's scale.
+
+    Parameters
+    ----------
+    instances : the data of every class against the rest
+    given, *more : mappings of ``feature|class``, or of a feature, for every class, to (lower, upper); all of them hold
+    on_top : whether the bounds that the data has hold, too
+
+    Raises
+    ------
+    UsageError
+        See `mipfs.data.bounds.settled`.
+    """
+    first = instances[0]
+    labels = [one.labels.positive for one in instances]
+    names = bounds.by_class(first.index, labels)
+    checked = bounds.both(*(bounds.settled(one, names, first.like, first.groups) for one in (given, *more)))
+    own = [bounds.of_class(checked, first.index, label) for label in labels]
+    kept = [one.weight_bounds if on_top else {} for one in instances]
+    return [
+        replace(one, weight_bounds=bounds.both(here, there))
+        for one, here, there in zip(instances, kept, own, strict=True)
+    ]
 
 
 class Weighted:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from mipfs.errors import UsageError
 
@@ -37,6 +40,52 @@ def as_frame(X: Any) -> Any:
         return X.to_pandas()
     except ImportError:  # polars asks for pyarrow too
         return pandas.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def as_rows(X: Any) -> Any:
+    """As `as_frame`, and of rows by the names of their cells: a mapping, a pandas series, a sequence of mappings.
+
+    A mapping of names to columns is a table, too.
+
+    Raises
+    ------
+    UsageError
+        As `as_frame`; columns of several lengths.
+    """
+    records = _records(X)
+    return as_frame(X) if records is None else _of_records(records)
+
+
+def is_by_names(X: Any) -> bool:
+    """Whether a value is rows by the names of their cells, which stand in no order."""
+    return _records(X) is not None
+
+
+def _is_named(row: Any) -> bool:
+    """Whether a value is a mapping of names, which SciPy's matrices of keys are not."""
+    return isinstance(row, Mapping) and all(isinstance(name, str) for name in row)
+
+
+def _records(X: Any) -> Any:
+    """Rows by the names of their cells, or columns by theirs; None where X is something else."""
+    if _is_named(X):
+        return X if any(np.ndim(cell) for cell in X.values()) else [X]
+    if hasattr(X, "to_frame") and hasattr(X, "iloc") and not hasattr(X, "columns"):  # a pandas series
+        return [{str(name): cell for name, cell in X.items()}]
+    if isinstance(X, (list, tuple)) and len(X) and all(map(_is_named, X)):
+        return list(X)
+    return None
+
+
+def _of_records(records: Any) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError("rows by the names of their cells are read through pandas: pip install pandas") from None
+    try:
+        return pandas.DataFrame(records)
+    except ValueError as error:
+        raise UsageError(f"a mapping of names to columns is no table: {error}") from None
 
 
 def names_of(X: Any) -> list[str] | None:

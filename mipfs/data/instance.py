@@ -20,6 +20,8 @@ from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
+from mipfs.data.over_weights import WeightRow
+from mipfs.data.over_weights import settled as rows_over
 from mipfs.data.recipe import Prepared
 from mipfs.data.rules import FIRST_RULES, SCALING_RULES
 from mipfs.data.table_reading import TableReading
@@ -57,6 +59,12 @@ class Row:
 
     def __post_init__(self) -> None:
         check_fields(self, "name", "terms", "origin")
+
+    @classmethod
+    def forced(cls, what: str, group: str, origin: str = "") -> Row:
+        """What ``forced_in`` or ``forced_out`` says of a group of features: some of them is selected, or none is."""
+        lb, ub = {"forced_in": (1.0, math.inf), "forced_out": (-math.inf, 0.0)}[what]
+        return cls(f"{what}[{group}]", {group: 1.0}, lb, ub, origin)
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,7 @@ class Instance:
     rows : tuple of Row, from the .toml beside the data
     select : SelectDefaults
     weight_bounds : mapping of name to (lower, upper), of the weights on the user's scale (`mipfs.data.bounds`)
+    weight_rows : tuple of WeightRow, rows over the weights on the user's scale (`mipfs.data.over_weights`)
     bags : (n,) ndarray of int, or None
     source : str, the file it was read from
     scaling : {"none", "standard", "unit"}
@@ -165,6 +174,7 @@ class Instance:
     unscaled: Any = None
     rules: int = SCALING_RULES
     exponent: int = 0
+    weight_rows: tuple[WeightRow, ...] = ()
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -266,7 +276,14 @@ class Instance:
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
-        bare |= {"weight_bounds": {}, "constant": 0.0, "prepared": None, "reading": None, "unscaled": None}
+        bare |= {
+            "weight_rows": (),
+            "weight_bounds": {},
+            "constant": 0.0,
+            "prepared": None,
+            "reading": None,
+            "unscaled": None,
+        }
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **(bare | changes))
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
@@ -284,6 +301,7 @@ class Instance:
             labels=self.labels,
             penalty=self.penalty,
             weight_bounds=self.weight_bounds,
+            weight_rows=self.weight_rows,
         )
         return found if self.prepared is None else replace(found, prepared=self.prepared.part(rows))
 
@@ -335,6 +353,7 @@ class Instance:
         label: str | None = None,
         words: Mapping[str, tuple[str, ...]] | None = None,
         weight_bounds: Mapping[str, Any] | None = None,
+        weight_rows: Sequence[Any] = (),
     ) -> Instance:
         """Validate arrays and scale them; see `Instance` for the meaning of the parameters.
 
@@ -402,7 +421,8 @@ class Instance:
             unscaled=X if sparse.issparse(X) and np.any(shift) else None,
         )
         forced = (*instance.select.forced_in, *instance.select.forced_out)
-        instance.columns_of([*instance.cost, *instance.penalty, *forced])
+        costly = (name for name in instance.cost if name not in instance.groups)
+        instance.columns_of([*costly, *instance.penalty, *forced])
         for name, members in instance.groups.items():
             if not members or len(set(members)) < len(members):
                 raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)
@@ -412,7 +432,8 @@ class Instance:
                 if not 0 <= number < math.inf:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
         bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
-        found = replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
+        over = rows_over(weight_rows, instance.index, instance.like)
+        found = replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds, weight_rows=over)
         if most is not None:
             found.__dict__["largest"] = most  # as the property has it, without another pass
         return found

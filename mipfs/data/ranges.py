@@ -93,6 +93,8 @@ def penalties(
         A penalty that is no number, is negative or beyond the range, or another number of them.
     """
     c = np.zeros(len(names))
+    if lam is None:
+        raise UsageError("lambda is None; it must be a number, one for each, or a mapping of names: 0 is no penalty")
     if not isinstance(lam, Mapping):
         values = as_numbers(lam, "lambda")
         if values.shape not in ((), c.shape):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ OTHERS = "*"
 """Stands for every column that `impute` does not name."""
 MISSING_LEVEL = "missing"
 """The word that a missing value becomes where it is a level of its own."""
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
+"""Cells that stand for a missing value, in any case."""
 DATE, DAY_FIRST, MONTH_FIRST = "date", "date d/m/y", "date m/d/y"
 CURRENCY, PERCENT, DECIMAL_COMMA = "currency", "percent", "decimal comma"
 TYPES = (
@@ -43,15 +46,19 @@ class Recipe:
     use : tuple of str, or None: the columns that are features, where not all are
     impute : mapping of a column, or "*" for all others, to one of `HOWS`; a missing value is an error elsewhere
     types : mapping of a column to one of `TYPES`
+    marks : tuple of str, cells of features that stand for a missing value beside `MISSING`, such as "-" and "-999"
     """
 
     drop: tuple[str, ...] = ()
     use: tuple[str, ...] | None = None
     impute: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, drop: Any = None, use: Any = None, impute: Any = None, types: Any = None) -> Recipe:
+    def of(
+        cls, drop: Any = None, use: Any = None, impute: Any = None, types: Any = None, missing: Any = None
+    ) -> Recipe:
         """The recipe that these say; None says nothing.
 
         Parameters
@@ -60,6 +67,7 @@ class Recipe:
         use : sequence of str, or one of them; columns that alone are features
         impute : str, or mapping of str to str
         types : mapping of str to str
+        missing : sequence of str or numbers, or one of them; cells that stand for a missing value
 
         Raises
         ------
@@ -72,20 +80,39 @@ class Recipe:
         if both:
             raise UsageError(f"drop and use both name {both[0]!r}; leave it out of one of them")
         given = {OTHERS: impute} if isinstance(impute, str) else impute
-        return cls(dropped, used, _table("impute", given, HOWS), _table("types", types, TYPES))
+        imputed, typed = _table("impute", given, HOWS), _table("types", types, TYPES)
+        return cls(dropped, used, imputed, typed, _marks(missing))
 
     @classmethod
     def of_document(cls, stated: Mapping[str, Any] | None) -> Recipe:
         """The recipe that the JSON of a result states; None is that nothing was done."""
-        return cls() if stated is None else cls.of(stated["drop"], stated["use"], stated["impute"], stated["types"])
+        if stated is None:
+            return cls()
+        parts = {name: stated[name] for name in ("drop", "use", "impute", "types")}
+        return cls.of(**parts, missing=stated.get("marks"))
 
     def __bool__(self) -> bool:
-        return bool(self.drop or self.use is not None or self.impute or self.types)
+        return bool(self.drop or self.use is not None or self.impute or self.types or self.marks)
 
     def document(self) -> dict[str, Any]:
-        """The recipe in JSON's own types."""
+        """The recipe in JSON's own types; `marks` only where there are some, as earlier versions had none."""
         use = None if self.use is None else list(self.use)
-        return {"drop": list(self.drop), "use": use, "impute": dict(self.impute), "types": dict(self.types)}
+        found = {"drop": list(self.drop), "use": use, "impute": dict(self.impute), "types": dict(self.types)}
+        return found | ({"marks": list(self.marks)} if self.marks else {})
+
+    def is_missing(self, cell: str) -> bool:
+        """Whether a cell of a feature stands for a missing value: as one of `MISSING`, or as a mark, text or number."""
+        text = cell.strip().lower()
+        return text in MISSING or text in self._texts or (bool(self.numbers) and number_of(text) in self.numbers)
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """The marks that say numbers: whatever says the same number is missing."""
+        return frozenset(value for mark in self.marks if (value := number_of(mark)) is not None)
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset(mark.lower() for mark in self.marks)
 
     def how(self, column: str) -> str | None:
         """What is done about missing values of a column."""
@@ -112,6 +139,26 @@ def _names(what: str, given: Any) -> tuple[str, ...] | None:
     if odd:
         raise UsageError(f"{what} = {given!r}: give names of columns, such as {what}=['id']")
     return tuple(dict.fromkeys(names))
+
+
+def number_of(text: str) -> float | None:
+    """The number that a cell says, by Python; None of a word."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _marks(given: Any) -> tuple[str, ...]:
+    """Marks as texts; a number is the text that says it."""
+    if given is None:
+        return ()
+    marks = list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    for mark in marks:
+        if isinstance(mark, bool) or not isinstance(mark, (str, int, float)) or not str(mark).strip():
+            raise UsageError(f"missing = {given!r}: give marks of missing values, such as missing=['-', '-999']")
+    texts = (str(mark).strip() for mark in marks)
+    return tuple(dict.fromkeys(texts))
 
 
 def _table(what: str, given: Any, known: Sequence[str]) -> dict[str, str]:

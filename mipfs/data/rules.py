@@ -6,9 +6,11 @@ Results are read, scaled and checked by the version that they name, for ever; do
 FIRST_RULES = 1
 """Of results that name none."""
 SCALING_RULES = 2
-"""The last by which something is read or scaled otherwise than before: data of later ones are scaled by these."""
+"""The last by which columns are scaled otherwise than before: data of later ones are scaled by these."""
 EXACT_RULES = 3
 """The first by which whole variables enter rows exactly."""
-RULES = 3
+CELLS_RULES = 4
+"""The first by which text in a data frame or a Parquet file is read as the cells of a CSV file are."""
+RULES = 4
 """Of results that are written now."""
-KNOWN_RULES = (FIRST_RULES, SCALING_RULES, EXACT_RULES)
+KNOWN_RULES = (FIRST_RULES, SCALING_RULES, EXACT_RULES, CELLS_RULES)

@@ -9,12 +9,15 @@ block, penalised as every weight is, in a group of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mipfs.data.bounds import WeightBounds, column_of, excluding_0
 from mipfs.data.instance import Instance, Labels, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
@@ -26,11 +29,6 @@ INTERCEPT = "(intercept)"
 def features_among(selected: Sequence[str]) -> tuple[str, ...]:
     """The features of a shared support, without the group of the intercepts."""
     return tuple(name for name in selected if name != INTERCEPT)
-
-
-def column_of(feature: str, label: object) -> str:
-    """The column of a feature in the block of a class."""
-    return f"{feature}|{label}"
 
 
 def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
@@ -48,15 +46,22 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
     Raises
     ------
     UsageError
-        Data that is not in memory, or what is said of single weights: penalties, bounds.
+        Data that is not in memory, or penalties.
     """
     first = instances[0]
     if not first.block().is_stored:
         raise UsageError("a shared support is for data in memory; give the file that the store was made of")
-    told = {"penalty": any(first.penalty.values()), "weights": first.weight_bounds}
-    given = [name for name, value in told.items() if value]
+    told = {"[penalty]": any(first.penalty.values()), "[[weights.rows]]": bool(first.weight_rows)}
+    given = [name for name, is_there in told.items() if is_there]
     if given:
-        raise UsageError(f"a shared support takes no [{given[0]}] of the .toml beside the data; leave it out")
+        raise UsageError(f"a shared support takes no {given[0]} of the .toml beside the data; leave it out")
+    held = [(one, name) for one in instances for name in excluding_0(one.weight_bounds)]
+    if held:
+        of, name = held[0]
+        raise UsageError(
+            f"weight_bounds of {column_of(name, of.labels.positive)!r} exclude 0, and a shared support selects a "
+            "feature for all classes; let 0 be between them, or solve one classifier a class"
+        )
     if INTERCEPT in first.index:
         raise UsageError(f"a feature is called {INTERCEPT!r}, as the shared intercept is; rename it")
     X = sparse.csc_array(first.stated(np.arange(first.n_features)) if np.any(first.center) else first.X)
@@ -75,9 +80,41 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
         sample_weight=np.concatenate([one.sample_weight for one in instances]),
         labels=Labels("the rest", "its class"),
         groups=groups,
+        weight_bounds={name: ends for one in instances for name, ends in stacked_bounds(one).items()},
         source=first.source,
     )
     return replace(found, rows=first.rows, select=_selected(first.select, intercept))
+
+
+def stacked_bounds(one: Instance) -> WeightBounds:
+    """The bounds of a class on the weights of its columns in the stack, which are those of the scaled features.
+
+    An end times the scale is rounded so that, divided by it again, it is no farther from 0 than it was.
+    """
+    found = {}
+    for name, ends in one.weight_bounds.items():
+        scale = float(one.scale[one.index[name]])
+        low, high = (_moved(end, scale) for end in ends)
+        found[column_of(name, one.labels.positive)] = low, high
+    return found
+
+
+def _moved(end: float, scale: float) -> float:
+    moved = end * scale
+    while abs(moved / scale) > abs(end):
+        moved = math.nextafter(moved, 0.0)
+    return moved
+
+
+def bounds_of(stack: Mapping[str, Any], one: Instance) -> dict[str, tuple[Any, Any]]:
+    """The bounds of a class on the user's scale, of those of the stack, by column; None or infinite for no end."""
+    found = {}
+    for name, j in one.index.items():
+        ends = stack.get(column_of(name, one.labels.positive))
+        if ends is not None:
+            low, high = (end if end is None else end / float(one.scale[j]) for end in ends)
+            found[name] = low, high
+    return found
 
 
 def _selected(select: SelectDefaults, intercept: bool) -> SelectDefaults:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mipfs.capability import Capability, check
-from mipfs.drivers import master_state, tree_state
+from mipfs.drivers import last, master_state, tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import StartWarning, UsageError
@@ -78,6 +78,7 @@ def solve(
     checkpoint: str | Path | bool | Keeper | None = None,
     checkpoint_every: Annotated[float, Within(above=0, of="seconds", finite=False)] = EVERY,
     resume: State | str | Path | None = None,
+    warm: Result | str | Path | bool | None = None,
     settings: DriverSettings | None = None,
     **options: Any,
 ) -> Result:
@@ -103,11 +104,16 @@ def solve(
     seed : int >= 0, default 0
         Of the drivers that draw something (monolithic: SCIP's); the others have nothing random.
     checkpoint : path-like or bool, optional
-        Where to keep the state of the run, at its end and every `checkpoint_every` seconds (300); True: only as
+        Where to keep the state of the run, at its end and every `checkpoint_every` seconds (30); True: only as
         ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples, and
         two_layer.
     resume : State or path-like, optional
         Go on with that run, of the same problem and driver. Its iterations count; its seconds too, but for limits.
+    warm : Result, path of its JSON, or bool, optional
+        Begin from the result of a problem on the same data that was edited since: rows, costs, bounds on weights, M,
+        lambda or C are others. Its tree and dual vectors are evaluated on this problem, so the answer and its
+        certificate are this problem's alone. Drivers branch, gbd and kelley. By default a Pyomo model or a CVXPY
+        formulation goes on from its own last solve, a `Problem` from nothing; False: from nothing.
     settings : DriverSettings, optional
         What steers the driver, for experts: its own record of `mipfs.settings`, such as `BranchSettings`.
     **options
@@ -138,10 +144,12 @@ def solve(
         if warm_start:
             raise UsageError("start and warm_start both say where to begin; give one of them")
     asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
-    with _opened(
-        model, driver, options, seed=seed, keeper=keeper, resume=resume, warm_start=warm_start, **asked
-    ) as session:
-        return session.finish()
+    given: dict[str, Any] = {"keeper": keeper, "resume": resume, "warm_start": warm_start, "warm": warm}
+    with _opened(model, driver, options, seed=seed, **given, **asked) as session:
+        result = session.finish()
+    if warm is not False:
+        last.keep(model, result)
+    return result
 
 
 def _keeper(checkpoint: str | Path | bool | Keeper | None, every: float) -> Keeper | None:
@@ -210,6 +218,7 @@ def _opened(
     keeper: Keeper | None = None,
     stepwise: bool = False,
     warm_start: bool = False,
+    warm: Result | str | Path | bool | None = False,
     **asked: Any,
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
@@ -238,7 +247,10 @@ def _opened(
         state.check(problem, name)
     keeper = Keeper() if stepwise and not why_no_state else keeper
     kept: dict[str, Any] = {"keeper": keeper, "resume": state, "why_no_state": why_no_state}
-    return Session(model, problem, name, module, checked, own=own, **kept, **asked)
+    kept["warm"] = last.warm_for(model, compiled, problem, name, warm, is_resumed=state is not None)
+    # What `widened` or `in_unit` made is no data of the user's, of which the result will be.
+    data = None if compiled.data.constant or compiled.data.exponent else compiled.atoms.raw
+    return Session(model, problem, name, module, checked, own=own, data=data, **kept, **asked)
 
 
 def _evaluated(model: Any, problem: Problem) -> Evaluation | None:

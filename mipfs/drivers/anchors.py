@@ -76,7 +76,8 @@ class Anchors:
     def level(self) -> float:
         """Up to which value all pairs are proven next, for a limit may leave no more than that; inf for none.
 
-        Where the root has two free places and many pairs, once its first unit has found an incumbent.
+        Where the root has two free places and many pairs, once its first unit has found an incumbent: multiples of a
+        share of the incumbent's value, one after the other.
         """
         tree, one = self.tree, self.settings
         if not self.is_on or self._first != 2 or tree.n_open != 1 or math.isfinite(tree.level):
@@ -86,8 +87,11 @@ class Anchors:
         is_first = int(node.heads["age"][0]) == 0 or self._M - int(node.heads["inside"][0]) != 2
         if is_first or 0.5 * free * free * tree.run.problem.data.n_samples < one.many:
             return math.inf
-        level = one.level * tree.cutoff
-        return level if level > tree.run.bound else math.inf
+        step = one.level * tree.cutoff
+        if not 0.0 < step < math.inf:
+            return math.inf
+        number = round(max(0.0, tree.run.bound) / step) + 1  # what is as good as a level is not proven anew
+        return number * step if number <= one.levels and number * one.level < 1.0 else math.inf
 
     def units(self, nodes: OpenNodes, cutoff: float, most: float) -> tuple[list[Unit], OpenNodes]:
         """The units of work of the nodes that are enumerated, and the others.

@@ -9,8 +9,8 @@ many threads as there are, and merged in order, so the tree and the answer do no
 (`mipfs.drivers.tree`). While a batch is explored the one before is merged, and incumbents are looked for. Now and then
 all that is out is waited for: a run that goes on from a state that was kept there goes the same way to the bit.
 
-For structural losses, and where the user's own variables are whole numbers, on which the tree must split too, nodes
-are LPs over shared cuts (`mipfs.drivers.gbd`).
+For structural losses, and where the user's own variables are whole numbers, on which the tree must split too, or have
+costs, nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mipfs.drivers.anchors import Anchors
 from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.executor import Executor, Exploration, Part
 from mipfs.drivers.pacing import Search
+from mipfs.drivers.replanted import Replanting
 from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
@@ -51,10 +52,11 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
+from mipfs.run.warm import OldTree
 from mipfs.settings import BranchSettings, CompletionSettings
 
 LOG = logging.getLogger("mipfs")
-CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
+CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS), weight_rows=True, excluding=True)
 
 WAYS = {
     "kernels": "Newton's steps in compiled code",
@@ -64,7 +66,8 @@ WAYS = {
 }
 """What the log says of the option `relax`."""
 ONE_MASTER = (
-    "takes neither the structural loss nor whole extra variables, whose tree is one master problem; leave it out"
+    "takes neither the structural loss nor extra variables that are whole or have costs, whose tree is one master "
+    "problem; leave it out"
 )
 
 
@@ -173,6 +176,15 @@ def refuse(problem: Problem, options: Options) -> None:
         raise UsageError(f"{name} {ONE_MASTER}")
 
 
+def _check_over_weights(problem: Problem, options: Options) -> None:
+    """Refuse options whose parts of the search know no rows over the weights, and no bounds that exclude 0."""
+    for name, asked in (("active", options.active is not None), ("nodes = 'conic'", options.nodes == "conic")):
+        if asked and problem.weight_rows:
+            raise UsageError(f"{name} knows no rows over the weights; leave it, or weight_rows, out")
+        if asked and not problem.regulariser.is_monotone:
+            raise UsageError(f"{name} knows no bounds on weights that exclude 0; leave it, or these bounds, out")
+
+
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.device is not None and run.options.relax != "array":
@@ -259,12 +271,23 @@ class BranchAndBound:
             self._take_up(own(run.resume.arrays))
             run.closed = not self.tree.n_open and not self.units
             return
+        if run.warm is not None and run.warm.tree is not None and self._replanted(run.warm.tree):
+            _report(run, self.tree, self.tree.bound, anchors)
+            return
         self.beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
             anchors.open_root()
         else:
             self.tree.open_root()
         _report(run, self.tree, self.tree.bound, anchors)
+
+    def _replanted(self, old: OldTree) -> bool:
+        """Go on where an earlier tree ends, if that promises less work than a new one."""
+        one = Replanting(self.tree, old)
+        is_used = one.plant()
+        assert self.run.warm is not None
+        self.run.warm.used(one.leaves, one.open if is_used else None)
+        return is_used
 
     def step(self, exploration: Exploration, out: Sequence[Part]) -> Sequence[Part]:
         """Hand out the nodes of least bound, take over those of the batch before, `out`; returns what is out then."""
@@ -419,6 +442,7 @@ def grows(problem: Problem, active: Sequence[str] | None) -> bool:
 
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
+    _check_over_weights(run.problem, run.options)
     if grows(run.problem, run.options.active):
         return growing.run(run, search)
     return search(run)

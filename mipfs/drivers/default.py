@@ -1,7 +1,8 @@
 """Which driver solves what, where none is named: one table for Python and for the command line.
 
 It is the column ``driver`` of the table of formulations (``mipfs models``). A `Problem` that is no formulation's is
-solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program of a user's own by ``conic``.
+solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program of a user's own by ``conic``. Where
+extra variables have costs it is ``branch`` in any case: no relaxation carries these.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def default_driver(model: Any, problem: Problem) -> str:
     problem : Problem, the compiled model
     """
     entry = entry_of(model, problem)
+    if problem.has_extra_costs:
+        return DEFAULT
     if entry is not None:
         return entry.driver
     if isinstance(model, Formulation):

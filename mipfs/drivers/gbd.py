@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, Capability, needs_ridge
+from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, COSTS, PRICED, Capability, needs_ridge
 from mipfs.data.constant import CONSTANT
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
@@ -46,7 +46,7 @@ from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
 
-CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS)
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED)
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,8 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         if master_state.is_at_its_beginning(run):
             run.rest_copied(partial(master_state.begun, pool), is_first=True)
         start = None
+        if master_by == "milp" and run.problem.has_extra_costs:
+            raise UsageError(f"master = 'milp' is the published one, which has no {COSTS}; leave it out")
         if master_by == "milp" and earlier is None:
             start = yield from published("milp master").by_milp(run, supports, pool, first)
         master = _planted(run, supports, pool, first, start, tol)
@@ -172,7 +174,7 @@ def _planted(
     selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
     low, high = selection.sigma_bounds()
-    carried = boolean.carries(problem)
+    carried = boolean.carries(problem) and not problem.has_extra_costs  # its rows have no costs of extra variables
     solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation) if carried else None
     known = None if solver is None else tall.known(solver, high)  # a limit in what follows leaves its bound
     if known is not None:
@@ -245,6 +247,8 @@ def _pool(run: Run) -> CutPool:
     given = run.options.pool
     if np.max(problem.c_i) > WIDE_WEIGHT_RATIO * np.min(problem.c_i):
         run.sharpness = run.settings.master.sharper
+    if run.resume is None and given is None and run.warm is not None:
+        return run.warm.pool()
     if run.resume is None:
         return CutPool(problem) if given is None else taken_over(given, problem)
     return _pool_of(run, run.resume)
@@ -278,10 +282,17 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     if first is None:
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    tol = min(LISTED_GAP if run.wants_all else 1e-7, max(1e-10, 1e-3 * options.gap))
+    is_fine = run.wants_all or run.problem.has_extra_costs  # whose values may cancel those of the SVMs
+    tol = min(LISTED_GAP if is_fine else 1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
-    supports.evaluate(first if options.start is None else _start(run, options.start))
+    supports.evaluate(_start(run, options.start) if options.start is not None else _left(run, first))
     return supports, first
+
+
+def _left(run: Run, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The support that an earlier result left, where there is one of S; else the first that is."""
+    found = None if run.warm is None else run.warm.first()
+    return found if found is not None and run.oracle.contains(found) else first
 
 
 def _subproblem(run: Run, by: str) -> Subproblem:

@@ -174,7 +174,9 @@ def _check(run: Run) -> None:
         raise UsageError(f"{problem.atoms.called} go with losses that are a sum over the samples; take another loss")
     if problem.is_one_master:
         what, remedy = ("active", "leave it out") if options.active else ("a tree on such atoms", "take driver 'gbd'")
-        raise UsageError(f"{what} takes neither the structural loss nor whole extra variables; {remedy}")
+        raise UsageError(
+            f"{what} takes neither the structural loss nor extra variables that are whole or have costs; {remedy}"
+        )
     for name in ("pool", "validation", "pool_gap", "pool_size"):
         if getattr(options, name) is not None:
             if options.active:

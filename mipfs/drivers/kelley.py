@@ -179,6 +179,8 @@ def run(run: Run) -> Steps:
     del method
     if run.resume is not None:
         _taken_up(run, at, most_violated)
+    elif run.warm is not None and (alpha := run.warm.alpha()) is not None:
+        at.alpha = alpha
     if run.is_kept:
         run.rest(_saved(at, most_violated, run))
     known = _of_all(run) if at.last is None else None

@@ -1,6 +1,6 @@
 """The relaxed master of Benders' decomposition (Aytug 2015, RMP): HiGHS LPs in one branch-and-cut tree.
 
-    RMP  min c'σ + η  s.t.  σ ∈ S,  η ≥ g(α_s) − ½ s(α_s)'σ for every stored cut s
+    RMP  min c'σ + d'z + η  s.t.  (σ, z) ∈ S,  η ≥ g(α_s) − ½ s(α_s)'σ for every stored cut s
 
 One LP is kept alive; cuts are added to it as rows and hold in every node, so no node is ever solved
 twice for want of a cut. Bounds never rest on HiGHS's word: from the LP's multipliers (μ for the cuts,
@@ -75,6 +75,8 @@ class Master:
         self.settings = settings
         self.selection = selection
         self.penalty = penalty
+        self.extra_cost = selection.rows.extra.cost
+        self._beside = 0.0  # d'z at the last LP
         self.pool = pool
         self.scale = scale
         self._oracle = selection.oracle()
@@ -138,7 +140,7 @@ class Master:
         """What the subproblem said at the last point: its value (with penalties) and |w| there."""
         if self._current is not None:
             self._current.inner = separated
-            self._current.upper = upper
+            self._current.upper = upper + self._beside
             self._current.weights = weights
 
     @apart
@@ -169,7 +171,7 @@ class Master:
                     continue
             node = self._current
             if not node.free.any():
-                leaf = self._leaf(node, cutoff)
+                leaf = self._leaf(node, cutoff, must_stop)
                 if leaf is not None:
                     return leaf
                 continue
@@ -191,7 +193,7 @@ class Master:
             return Point(sigma, 0.5 * (sigma + self._inside(node)), False)
         return None
 
-    def _leaf(self, node: Node, cutoff: float) -> Point | None:
+    def _leaf(self, node: Node, cutoff: float, must_stop: Callable[[], bool]) -> Point | None:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
         is_allowed = self._allows(sigma > 0.5)
@@ -202,6 +204,8 @@ class Master:
             if not self._is_empty(node) and not self._refute(node, None):
                 self._close(node, is_final=True)
             return None
+        if self.extra_cost.any():
+            return self._leaf_with_costs(node, cutoff, must_stop)
         best = int(np.argmax(self.pool.values(sigma)))
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
         bound = added(float(self.pool.constants[best]), -gain)
@@ -213,6 +217,32 @@ class Master:
             return None
         node.settled = True
         return Point(sigma, sigma, True)
+
+    def _leaf_with_costs(self, node: Node, cutoff: float, must_stop: Callable[[], bool]) -> Point | None:
+        """A selection beside which extra variables cost something: once its cut is there, a tree over these closes it.
+
+        The leaves of that tree all rest on the selection's best cut, each on multipliers of its own.
+        """
+        sigma = node.lb.astype(float)
+        if not node.settled:
+            node.settled = True
+            return Point(sigma, sigma, True)
+        if must_stop():
+            return None
+        assert self.record is not None
+        best = int(np.argmax(self.pool.values(sigma)))
+        constant = float(self.pool.constants[best])
+        cost = -gains(self.pool.slopes[best], self.penalty)
+        evidence = Evidence(np.array([best]), np.ones(1))
+        ends = node.bound - constant, cutoff - constant
+        shown = self.record.close_over_rows(node, evidence, sigma, cost, *ends)
+        if shown > -math.inf:
+            node.bound = added(constant, shown)
+            self._done(node.bound, is_final=True)
+            self._current = None
+        elif not must_stop():
+            self._close(node, is_final=True)
+        return None
 
     def _allows(self, sigma: Mask) -> bool | None:
         """Whether a selection is allowed; None where that remains open."""
@@ -329,7 +359,9 @@ class Master:
                 self._lp.forget()
                 self._branch(node, self._inside(node))
                 return None
-            sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
+            p = self.selection.n_features
+            sigma = np.clip(solution.values[:p], 0.0, 1.0)
+            self._beside = float(self.extra_cost @ (solution.values[p:-1] * self._model.columns))
             bound, reduced, evidence = self._safe_bound(node)
             if bound > node.bound:
                 node.bound = bound
@@ -376,7 +408,7 @@ class Master:
         ids = np.array(self._cuts)[binding]
         y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
-        cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
+        cost = np.concatenate([self.penalty - slopes, self.extra_cost])
         y = self.selection.all_rows.held(cost, y)  # those that the proof will have
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]

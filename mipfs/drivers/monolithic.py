@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.capability import BOXES, POINTWISE, Capability
+from mipfs.capability import BOXES, POINTWISE, PRICED, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation import algebraic
 from mipfs.formulation.program import check_size
@@ -28,7 +28,7 @@ from mipfs.proof.cuts import CutPool
 from mipfs.run.run import Run, Steps
 from mipfs.solvers.scip import NO_POINT, ScipProcess
 
-CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", regularisers=BOXES)
+CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", regularisers=BOXES, selection=PRICED)
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 DOUBT = 1e-3

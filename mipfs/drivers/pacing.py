@@ -88,7 +88,7 @@ class Search:
         supports = self._tree.supports
         if supports.validator is not None:  # its patience is for what the tree finds
             return
-        if run.options.start is None:
+        if run.options.start is None and run.warm is None:
             supports.grow()
         if min(run.problem.data.n_samples, run.problem.atoms.count) >= run.settings.root.large:
             # a climb costs a small part of the root

@@ -12,15 +12,18 @@ paper's box and yet can wait: it yields what makes the driver's part of its stat
 from __future__ import annotations
 
 import dataclasses
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, StoppedError, UndecidedError, UsageError
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
+from mipfs.result.decided import Deciding
 from mipfs.result.loaded import point_of
 from mipfs.result.result import Record, Result
 from mipfs.result.state import State
@@ -29,11 +32,14 @@ from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
 from mipfs.run.run import Observer, Run, Steps, interruptible, settings_of
+from mipfs.run.warm import Warm
 from mipfs.run.warm_up import prepare
 from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
     from mipfs.formulation.own_program import Evaluation
+
+LOG = logging.getLogger("mipfs")
 
 
 class Session:
@@ -53,9 +59,11 @@ class Session:
     callback, observers, verbose : see `mipfs.solve`
     keeper : Keeper, optional, keeps states as it goes
     resume : State, optional, to go on with
+    warm : Warm, optional, what an earlier result leaves to this problem
     why_no_state : str, why the driver has no state for this problem; empty where it has
     settings : DriverSettings, optional, the driver's
     own : Evaluation, optional, of a program of a user's own, which is evaluated at the answer too
+    data : Instance, optional, the user's, of which `problem` is a view: what the proof says of it is derived from it
 
     Attributes
     ----------
@@ -76,11 +84,14 @@ class Session:
         verbose: bool = False,
         keeper: Keeper | None = None,
         resume: State | None = None,
+        warm: Warm | None = None,
         why_no_state: str = "",
         settings: DriverSettings | None = None,
         own: Evaluation | None = None,
+        data: Instance | None = None,
     ) -> None:
         self.problem = problem
+        self._data = data
         self.driver = driver
         self.record: Record | None = None
         self.is_over = False
@@ -90,6 +101,8 @@ class Session:
         self._why_no_state = why_no_state
         self._result: Result | None = None
         self._error: BaseException | None = None
+        if warm is not None:
+            LOG.info("%s", warm.line())
         settings = settings_of(options, settings)
         with ExitStack() as stack:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
@@ -99,7 +112,7 @@ class Session:
                 _ = problem.data.sha256  # of the result: a pass over the data, which a limit should not wait for
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.is_certified = module.CAPABILITY.is_certified
-            self._run.resume = resume
+            self._run.resume, self._run.warm = resume, warm
             self._run.room = None if keeper is None else keeper.room
             self._run.is_kept = keeper is not None
             self._run.asked = asked.came or lost()
@@ -175,6 +188,8 @@ class Session:
             found = result_of(self._run, self.driver)
             if self._own is not None and found.has_classifier:
                 self._own.check(point_of(found, self._own.problem), found.objective)
+            deciding = None if found.claim is None else Deciding(self._data)
+            found = dataclasses.replace(found, deciding=deciding)
             self._result = found if self._keeper is None else dataclasses.replace(found, state=self._keeper.state)
             if not isinstance(self._model, Problem) and found.has_classifier:
                 self._result.load_into(self._model)

@@ -47,6 +47,31 @@ def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, d
     return OpenNodes(heads, np.concatenate([out, inside, ids, values.view(np.int32)]))
 
 
+def packed_all(states: npt.NDArray[np.int8], w: npt.NDArray[np.float32], b: Array, rho: float) -> OpenNodes:
+    """Open nodes (m, k) with weights (m, k) and intercepts (m,), as `packed` writes each; what it is told else is 0."""
+    m, k = states.shape
+    out = np.zeros((m, WORD * -(-k // BITS)), dtype=np.uint8)
+    bits = np.packbits(states == OUTSIDE, axis=1, bitorder="little")
+    out[:, : bits.shape[1]] = bits
+    inside, held = states == INSIDE, w != 0.0
+    heads = np.zeros(m, OPEN_NODE)
+    heads["intercept"], heads["rho"], heads["prices"] = b, rho, -1
+    heads["inside"], heads["weights"] = inside.sum(axis=1), held.sum(axis=1)
+    sizes = words_of(heads, k)
+    heads["start"] = np.cumsum(sizes) - sizes
+    words = np.empty(int(sizes.sum()), dtype=np.int32)
+    front = out.view(np.int32)
+    words[heads["start"][:, None] + np.arange(front.shape[1])] = front
+    at = heads["start"].astype(np.int64) + front.shape[1]
+    for mask, values in ((inside, None), (held, None), (held, w)):
+        row, column = np.nonzero(mask)
+        count = mask.sum(axis=1)
+        place = np.repeat(at - (np.cumsum(count) - count), count) + np.arange(row.size)
+        words[place] = column if values is None else values[mask].view(np.int32)
+        at = at + count
+    return OpenNodes(heads, words)
+
+
 def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], Warm]:
     """States and warm start of one of some open nodes over `count` atoms, as `unpack_node` of the kernels reads it.
 

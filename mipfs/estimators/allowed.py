@@ -1,9 +1,13 @@
-"""Which selections an estimator allows: rows, a budget and forced features, by name or by position."""
+"""Which selections an estimator allows: rows, a budget and forced features, by name or by position.
+
+A name may be that of a group, such as a column of words (`mipfs.selection.of_groups`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Row, nearest
 from mipfs.errors import RowError, UsageError
+from mipfs.selection.of_groups import compiled
 from mipfs.selection.rows import Rows
 
 WRITE = "give a list of mipfs.Row, or (A, lb, ub) with a column of A for each"
@@ -18,6 +23,7 @@ WRITE = "give a list of mipfs.Row, or (A, lb, ub) with a column of A for each"
 
 def allowed(
     names: Sequence[str],
+    groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
     rows: Any = None,
     forced_in: Any = (),
@@ -30,6 +36,7 @@ def allowed(
     Parameters
     ----------
     names : (p,) what is selected from
+    groups : mapping of a name, such as a column of words, to some of these: it counts as selected where one of them is
     rows : sequence of Row, (A, lb, ub) or None
         The terms of a row are about names, or 0-based positions; A has shape (r, p).
     forced_in, forced_out : sequence of names or 0-based positions, or None
@@ -50,24 +57,26 @@ def allowed(
     ):
         return {}
     index = {name: j for j, name in enumerate(names)}
-    found = _rows(rows, names, index)
-    amounts = _costs(cost, names, index)
+    known = {**groups, **index}
+    listed, found = _rows(rows, names, known)
+    amounts = _costs(cost, names, known)
     if budget is not None:
         if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)) or not math.isfinite(budget):
             raise UsageError(f"budget = {budget!r} must be a finite number, or None")
         terms = {name: amount for name, amount in amounts.items() if amount > 0}
         if not terms:
             raise UsageError(f"budget = {budget!r}, but nothing has a cost; give cost, a mapping of name to number")
-        found = found.stack(Rows.of([Row("budget", terms, -math.inf, float(budget))], index))
-    return {
-        "rows": found,
-        "forced_in": _named(forced_in, "forced_in", names, index),
-        "forced_out": _named(forced_out, "forced_out", names, index),
-    }
+        listed.append(Row("budget", terms, -math.inf, float(budget)))
+    single = {}
+    for what, given in (("forced_in", forced_in), ("forced_out", forced_out)):
+        asked = _named(given, what, names, known)
+        listed += [Row.forced(what, name) for name in asked if name not in index]
+        single[what] = tuple(name for name in asked if name in index)
+    return {"rows": found.stack(compiled(listed, index, groups)) if listed else found, **single}
 
 
-def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> str:
-    """The name that a name or a position stands for."""
+def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, Any]) -> str:
+    """The name, one of `index`, that a name or a position stands for."""
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if not 0 <= key < len(names):
             raise UsageError(f"{what}: position {int(key)} must lie between 0 and {len(names) - 1}")
@@ -83,7 +92,22 @@ def named(given: Any, names: Sequence[str], what: str = "start") -> tuple[str, .
     return None if given is None else _named(given, what, names, {name: j for j, name in enumerate(names)})
 
 
-def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> tuple[str, ...]:
+def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Any:
+    """Rows over the weights whose features are named, or given by 0-based positions; none where none are given."""
+    if given is None:
+        return ()
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise UsageError(f"weight_rows = {given!r}; give a list of ({{name: coefficient}}, lower, upper)")
+    found = []
+    for row in given:
+        parts = tuple(row) if isinstance(row, (tuple, list)) else ()
+        if len(parts) != 3 or not isinstance(parts[0], Mapping):
+            raise UsageError(f"weight_rows: {row!r} is no ({{name: coefficient}}, lower, upper)")
+        found.append(({name_of(key, "weight_rows", names, index): a for key, a in parts[0].items()}, *parts[1:]))
+    return found
+
+
+def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, Any]) -> tuple[str, ...]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -91,7 +115,7 @@ def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, int]
     return tuple(dict.fromkeys(name_of(key, what, names, index) for key in given))
 
 
-def _costs(given: Any, names: Sequence[str], index: Mapping[str, int]) -> dict[str, float]:
+def _costs(given: Any, names: Sequence[str], index: Mapping[str, Any]) -> dict[str, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -109,22 +133,24 @@ def _costs(given: Any, names: Sequence[str], index: Mapping[str, int]) -> dict[s
     return found
 
 
-def _rows(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Rows:
+def _rows(given: Any, names: Sequence[str], known: Mapping[str, Any]) -> tuple[list[Row], Rows]:
+    """Rows by name, and those of arrays."""
+    none = Rows.empty(len(names))
     if given is None:
-        return Rows.empty(len(names))
+        return [], none
     if isinstance(given, Row):
         given = [given]
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise RowError(f"rows is a {type(given).__name__}; {WRITE}")
     if all(isinstance(row, Row) for row in given):
-        return Rows.of([_with_names(row, names, index) for row in given], index)
+        return [_with_names(row, names, known) for row in given], none
     if len(given) != 3 or any(isinstance(part, (Row, str)) for part in given):
         raise RowError(f"rows has {len(given)} parts that are not all rows; {WRITE}")
     A, lb, ub = given
-    return _from_arrays(A, lb, ub, len(names))
+    return [], _from_arrays(A, lb, ub, len(names))
 
 
-def _with_names(row: Row, names: Sequence[str], index: Mapping[str, int]) -> Row:
+def _with_names(row: Row, names: Sequence[str], index: Mapping[str, Any]) -> Row:
     terms: dict[str, float] = {}
     for key, value in row.terms.items():
         name = name_of(key, f"row {row.name!r}", names, index)

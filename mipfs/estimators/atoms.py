@@ -240,7 +240,7 @@ def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[In
     chosen = columns.ids
     perspective = sigma[columns.atom] * np.square(columns.scale)
     if problem.weight_bounds:
-        return refit_bounded(problem, chosen, sigma, debias=debias)
+        return refit_bounded(problem, chosen, perspective, debias=debias)
     if debias is not None:
         checked("debias", checked("debias", debias, Positive), Weight)
         C = float(debias)
@@ -266,24 +266,18 @@ class AtomSelector(SupportSelector):
 
     def _signs(self, data: Instance, atoms: Atoms) -> WeightBounds:
         """The bounds on the weights that the asked signs are."""
-        found = signs(self.monotonic_cst, self.positive, data, self.classes_.size)
-        if found and atoms.kind != "features":
+        found = signs(self.monotonic_cst, self.positive, data, self.classes_)
+        if found and atoms.kind not in ("features", "groups"):
             what = "positive=True is" if self.positive else "monotonic_cst is"
-            raise UsageError(f"{what} about weights of single features, not of {atoms.kind}; leave it or atoms out")
+            raise UsageError(f"{what} about weights of features or groups, not of {atoms.kind}; leave it or atoms out")
         return found
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if tags.classifier_tags is not None and (self.positive or self.monotonic_cst is not None):
-            tags.classifier_tags.multi_class = False
-        return tags
-
-    def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
+    def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         if len(names) > MANY and any(
             given is not None for given in (self.rows, self.forced_in, self.forced_out, self.cost, self.budget)
         ):
             raise UsageError("rows, forced_in, forced_out, cost and budget are for fewer atoms; give M alone")
-        return super()._allowed(names)
+        return super()._allowed(names, groups)
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)

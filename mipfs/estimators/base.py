@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -18,15 +19,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mipfs.data.frames import as_frame
+from mipfs.data.frames import as_rows, is_by_names
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
+from mipfs.data.suspects import warn_of_suspects
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.probable import Probable
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
 from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
+from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
@@ -75,11 +78,14 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     cost: Any
     budget: Any
     result_: Any
+    verbose: Any = False
+    unknown: Any = "refuse"
 
-    def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
-        """The parameters of the problem that say which selections from `names` are allowed."""
+    def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
         return allowed(
             names,
+            groups,
             rows=self.rows,
             forced_in=self.forced_in,
             forced_out=self.forced_out,
@@ -126,23 +132,34 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -----
         ConvergenceWarning
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
+        SuspectWarning
+            A column separates the classes alone, is constant or a copy of another, or rows stand there twice.
         """
         with scikit_errors():
-            X = as_frame(X)
+            X = as_rows(X)
             self._words = learned(X)
             self._reading = reading_of(X, self._words)
-            X = encoded(X, self._words)
+            X = encoded(X, self._words, self.unknown)
         X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
             check_parameters(self)
+            self._check_classes(codes)
             instances = self._instances(X, codes, sample_weight)
+            warn_of_suspects(instances, "X")
             self._remember(instances[0])
-            self._keep(self._fit_together(instances) or list(map(self._fit_binary, instances)))
+            self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._told(instances))))
             self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight)
         return self
+
+    def _told(self, instances: list[Instance]) -> Iterator[Instance]:
+        """The binary problems' data, one after the other; where the fit talks, it says which class they are about."""
+        for k, one in enumerate(instances):
+            if self.verbose and len(instances) > 1:
+                print(f"class {self.classes_[k]!s} against the rest, {k + 1} of {len(instances)}", file=sys.stderr)
+            yield one
 
     def _instances(self, X: Any, codes: Any, sample_weight: Any) -> list[Instance]:
         """The data of the binary problems, of a matrix that was validated."""
@@ -161,14 +178,24 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         table = getattr(self, "_reading", None)
         return self._prepared([replace(one, groups=groups, words=words, reading=table) for one in found])
 
+    def _check_classes(self, codes: Any) -> None:
+        """Refuse samples of too few of a class for what is asked, before anything is solved."""
+
     def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
         """Keep what probabilities need, where there are any."""
+
+    def _in_features(self, X: Any) -> Any:
+        """New rows with features for columns of words; those by the names of their cells in training's order."""
+        found, names = encoded(X, self._words, self.unknown), getattr(self, "feature_names_in_", None)
+        if names is not None and is_by_names(X) and set(names) <= set(found.columns):
+            return found[list(names)]
+        return found
 
     def transform(self, X: Any) -> Any:
         """The selected columns of X; of a data frame with columns of words their features ``column=word``."""
         check_is_fitted(self)
         with scikit_errors():
-            X = encoded(X, self._words)
+            X = self._in_features(X)
         return super().transform(X)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Report | list[Report]:
@@ -247,7 +274,7 @@ class Classifier(Probable, ClassifierMixin, SupportSelector):  # type: ignore[mi
         """
         check_is_fitted(self)
         with scikit_errors():
-            X = encoded(X, self._words)
+            X = self._in_features(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         values = self._values(X)
         return values[:, 0] if self.classes_.size == 2 else values
@@ -318,8 +345,8 @@ def at_most(M: Any, p: int) -> Any:
     return min(M, p) if isinstance(M, (int, np.integer)) and not isinstance(M, bool) else M
 
 
-def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result, int]:
-    """Solve; returns the result and the number of iterations.
+def solved(problem: Problem, driver: str | None, model: Any, **options: Any) -> tuple[Result, int]:
+    """Solve, with the gap, the limit of time and the progress that an estimator has; the result, and its iterations.
 
     Raises
     ------
@@ -334,8 +361,11 @@ def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result
         nonlocal n_iter
         n_iter = max(n_iter, record.iteration)
 
-    result = replace(solve(problem, driver, observers=[count], **options), declare=None)  # which holds the data
-    if result.stop_reason is StopReason.INTERRUPTED:
+    asked = {"gap": model.gap, "time_limit": model.time_limit, "verbose": bool(model.verbose)}
+    with heard() as strike:
+        whole = solve(problem, driver, observers=[count], **asked, **options)
+    result = replace(whole, declare=None)  # which holds the data
+    if strike.has_been or result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     if result.conflict:
         culprits = ", ".join(repr(name) for name in result.conflict)

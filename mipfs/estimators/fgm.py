@@ -37,6 +37,8 @@ class FGMClassifier(RelaxationClassifier):
         The stops of Tan 2014, section 6.2: once the relaxation falls by no more than this share of itself in an
         iteration (1e-2 there), and (43), once a step of the proximal gradient changes it by no more (1e-4).
     loss : {"squared-hinge", "hinge", "logistic"}, default "squared-hinge"
+        ½ max(0, 1 − m)², max(0, 1 − m) or log(1 + e⁻ᵐ) of the margin m. LinearSVC's squared hinge has no ½: its C is
+        half of this one.
     bias : bool, default True
         Whether there is an (unpenalised) intercept; the papers have none.
     margin : {"unit", "rho"}, default "unit"
@@ -72,6 +74,11 @@ class FGMClassifier(RelaxationClassifier):
         Signs of the weights, as those of `FSPClassifier`.
     probability : bool, default False
         Whether `predict_proba` is calibrated on the scores of five folds, five fits more; the logistic loss needs none.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -130,6 +137,8 @@ class FGMClassifier(RelaxationClassifier):
         monotonic_cst: Any = None,
         positive: bool = False,
         probability: bool = False,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 
@@ -144,6 +153,11 @@ class FGMSelector(Relaxation):
     M, C, T, eps_c, eps_apg, loss, bias, margin, keep, gap, time_limit, scale, class_weight
     rows, forced_in, forced_out, cost, budget, monotonic_cst, positive
         As those of `FGMClassifier`. `scale` does not change what `transform` returns.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -186,5 +200,7 @@ class FGMSelector(Relaxation):
         budget: float | None = None,
         monotonic_cst: Any = None,
         positive: bool = False,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())

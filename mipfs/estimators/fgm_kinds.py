@@ -47,6 +47,11 @@ class GroupFGMClassifier(RelaxationClassifier):
     C, T, eps_c, eps_apg, loss, bias, margin, keep, debias, gap, time_limit, scale, class_weight
     rows, forced_in, forced_out, cost, budget
         As those of `FGMClassifier`; the last five are about groups, by name (``groups_``) or position.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -96,6 +101,8 @@ class GroupFGMClassifier(RelaxationClassifier):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 
@@ -135,6 +142,11 @@ class AdditiveFGMClassifier(RelaxationClassifier):
     C, T, eps_c, eps_apg, loss, bias, margin, keep, debias, gap, time_limit, class_weight
     rows, forced_in, forced_out, cost, budget
         As those of `FGMClassifier`.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -184,6 +196,8 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 
@@ -219,6 +233,11 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         C of a plain SVM that is refitted on the kept monomials.
     scale : {"none", "standard", "unit"}, default "none"
         How columns are scaled before they are multiplied; sparse data take "none" and "unit".
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -269,6 +288,8 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         time_limit: float | None = 60.0,
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 

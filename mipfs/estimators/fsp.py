@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import features_among, scattered, stacked, unstacked
 from mipfs.errors import UsageError
-from mipfs.estimators.allowed import named
+from mipfs.estimators.allowed import named, over_weights
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
 from mipfs.estimators.base import at_most, solved
-from mipfs.estimators.refit import refit
+from mipfs.estimators.refit import refit, refit_bounded
 from mipfs.estimators.samples import take
+from mipfs.estimators.signs import signs
 from mipfs.plumbing.arrays import mask_of
 from mipfs.problem import Problem
 from mipfs.shared import shared_problem
@@ -36,6 +38,8 @@ class FSPClassifier(AtomClassifier):
     C : float > 0, default 1
         Loss weight.
     loss : {"hinge", "squared-hinge", "logistic"}, default "hinge"
+        max(0, 1 − m), ½ max(0, 1 − m)² or log(1 + e⁻ᵐ) of the margin m. LinearSVC's squared hinge has no ½: its C is
+        half of this one.
     bias : bool, default True
         Whether there is an (unpenalised) intercept.
     driver : str or None, default None
@@ -69,9 +73,13 @@ class FSPClassifier(AtomClassifier):
         Of the atoms of that name, such as ``{"knots": 7}``.
     monotonic_cst : (p,) array-like of -1, 0 and 1, mapping of name or position to these, or None, default None
         1: more of the feature can only raise f, and with it speak for ``classes_[1]``; -1: only lower it. Of single
-        features and two classes.
+        features or groups. Of more than two classes a mapping of class to these, each about the f of its class.
     positive : bool, default False
-        Whether no weight is below 0.
+        Whether no weight is below 0, of any class.
+    weight_rows : sequence of ({name or position: coefficient}, lower, upper), or None, default None
+        Rows over the weights, on the scale of X, ``lower <= sum of coefficient times weight <= upper`` with
+        ``lower <= 0 <= upper`` (`mipfs.weight_rows`), of single features and groups. They hold for every class where
+        there are more than two, and not with `shared_support`.
     probability : bool, default False
         Whether `predict_proba` is calibrated on the scores of five folds, five fits more; the logistic loss needs none.
     pool_gap, pool_size : float in [0, 1) and int, or None, default None
@@ -83,6 +91,11 @@ class FSPClassifier(AtomClassifier):
         Whether all of more than two classes have one selection of at most M features, which each counts once. The
         sum of their objectives is then proven as one problem, ``result_``, and with `bias` every class has an
         intercept that is penalised as a weight of the scaled data is.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -134,11 +147,14 @@ class FSPClassifier(AtomClassifier):
         atom_options: Mapping[str, Any] | None = None,
         monotonic_cst: Any = None,
         positive: bool = False,
+        weight_rows: Any = None,
         probability: bool = False,
         pool_gap: float | None = None,
         pool_size: int | None = None,
         start: Sequence[str | int] | None = None,
         shared_support: bool = False,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 
@@ -146,7 +162,14 @@ class FSPClassifier(AtomClassifier):
         return bool(self.shared_support) and self.classes_.size > 2
 
     def _proven(self, instances: list[Instance]) -> list[Instance]:
-        return [stacked(instances, self.bias)] if self._is_shared() else instances
+        return [stacked(self._signed(instances), self.bias)] if self._is_shared() else instances
+
+    def _signed(self, instances: list[Instance]) -> list[Instance]:
+        """The data of all classes with the signs of each."""
+        return [
+            replace(one, weight_bounds=signs(self.monotonic_cst, self.positive, one, self.classes_))
+            for one in instances
+        ]
 
     def _fit_together(self, instances: list[Instance]) -> list[Any]:
         """All classes as one problem, where they share their support."""
@@ -157,10 +180,13 @@ class FSPClassifier(AtomClassifier):
         choice = {key: named(getattr(self, key), names) for key in ("forced_in", "forced_out")}
         given = {"M": at_most(self.M, len(names)), "C": self.C, "lam": self.lam, "loss": self.loss, "bias": self.bias}
         given |= {key: tuple(value) for key, value in choice.items() if value is not None}
-        problem = shared_problem(instances, **given)
-        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        problem = shared_problem(self._signed(instances), **given)
+        result, n_iter = solved(problem, self.driver, self)
         chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
-        used, w, _ = refit(problem.data, chosen, problem.loss, problem.C, False)  # to full precision, as all are
+        if problem.weight_bounds:
+            used, w, _ = refit_bounded(problem, chosen, np.ones(chosen.size))
+        else:
+            used, w, _ = refit(problem.data, chosen, problem.loss, problem.C, False)  # to full precision, as all are
         columns = problem.data.feature_names
         exact = {columns[j]: float(value) for j, value in zip(used.tolist(), w, strict=True)}
         ids = np.array([instances[0].index[name] for name in features_among(result.selected)], dtype=np.int64)
@@ -173,9 +199,8 @@ class FSPClassifier(AtomClassifier):
 
     def _refuse_for_shared(self) -> None:
         """Refuse what a shared support does not take."""
-        absent = ("rows", "cost", "budget", "atoms", "atom_options", "monotonic_cst", "pool_gap", "pool_size", "start")
+        absent = ("rows", "cost", "budget", "atoms", "atom_options", "pool_gap", "pool_size", "start", "weight_rows")
         odd = [key for key in absent if getattr(self, key) is not None]
-        odd += ["positive"] if self.positive else []
         if odd:
             raise UsageError(f"shared_support takes no {odd[0]}; leave one of the two out")
         if not isinstance(self.lam, (int, float)):
@@ -197,9 +222,10 @@ class FSPClassifier(AtomClassifier):
             lam=self.lam,
             atoms=atoms,
             weight_bounds=self._signs(data, atoms),
-            **self._allowed(atoms.names),
+            weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
+            **self._allowed(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": named(self.start, atoms.names)}
         options = {name: value for name, value in given.items() if value is not None}
-        found = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit, **options)
+        found = solved(problem, self.driver, self, **options)
         return fitted(problem, found, everything=False)

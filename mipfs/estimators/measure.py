@@ -75,6 +75,11 @@ class MeasureClassifier(LinearClassifier):
     cost : mapping of name to float >= 0, (p,) array-like, or None, default None
     budget : float or None, default None
         Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
+    unknown : {"refuse", "none"}, default "refuse"
+        What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
+        that it saw, with a `DataWarning` that counts the rows.
 
     Attributes
     ----------
@@ -126,6 +131,8 @@ class MeasureClassifier(LinearClassifier):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        verbose: bool | int = False,
+        unknown: str = "refuse",
     ) -> None:
         take(self, locals())
 
@@ -198,11 +205,11 @@ class MeasureClassifier(LinearClassifier):
     def _fit_binary(self, data: Instance) -> Fitted:
         k = self._k(data.y)
         constant = constant_of(self.fit_intercept, self.intercept_scaling)
-        allowed = self._allowed(data.feature_names)
+        allowed = self._allowed(data.feature_names, data.groups)
         asked: dict[str, Any] = {"beta": self.beta, "k": k}
         problem = problem_of(data, self.measure, self.M, self.C, constant, **asked, **allowed)
         check_keep(self.keep, self.driver or "two_layer")
-        result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
+        result, n_iter = solved(problem, self.driver or "two_layer", self)
         asked["tol"] = REFIT_GAP
         if self.keep == "all":
             fitted = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, **asked)

@@ -70,6 +70,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the M, and whose weight is penalised as any other.
     intercept_scaling : float > 0, default 1
         The value of the constant concept: the larger, the less the intercept is penalised.
+    verbose : bool or int, default False
+        Whether incumbent, bound and gap are printed on standard error while it fits, twice a second at most.
 
     Attributes
     ----------
@@ -121,6 +123,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         time_limit: float | None = 60.0,
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
+        verbose: bool | int = False,
     ) -> None:
         take(self, locals())
 
@@ -191,7 +194,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_keep(self.keep, self.driver)
         asked: dict[str, Any] = {"beta": self.beta, "k": self.k}
         problem = problem_of(data, self.measure, self.M, self.C, constant, **asked)
-        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        result, n_iter = solved(problem, self.driver, self)
         weights, intercept = weights_of(result, data.n_features), result.intercept
         if self.keep == "all":
             found = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, tol=REFIT_GAP, **asked)

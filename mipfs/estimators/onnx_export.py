@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from mipfs.errors import MissingExtraError, UsageError
@@ -56,6 +57,8 @@ def to_onnx(model: Any, X: Any, **options: Any) -> Any:
     ----------
     model : one of `CLASSIFIERS`, or Pipeline
     X : (n, p) array-like, whose type the input of the graph has; one row is enough
+        Where a pipeline has a `ColumnTransformer`, the data frame that it was fitted to: each column is then an input
+        of the graph, of shape (n, 1), by its name.
     **options
         Those of `skl2onnx.to_onnx`, such as ``target_opset``.
 
@@ -81,7 +84,13 @@ def to_onnx(model: Any, X: Any, **options: Any) -> Any:
             f"{type(last).__name__} has no ONNX graph here; it is for {names}, and pipelines that end in one"
         )
     check(last)
-    return convert(model, np.asarray(X)[:1], options={id(last): {"zipmap": False}}, **options)
+    rows = X[:1] if _takes_columns(model) else np.asarray(X)[:1]
+    return convert(model, rows, options={id(last): {"zipmap": False}}, **options)
+
+
+def _takes_columns(model: Any) -> bool:
+    """Whether the graph has an input for each column: a pipeline chooses them by name."""
+    return isinstance(model, Pipeline) and any(isinstance(step, ColumnTransformer) for _, step in model.steps)
 
 
 def check(model: LinearClassifier) -> None:

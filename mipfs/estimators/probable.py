@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.metaestimators import available_if
 
+from mipfs.errors import SuspectWarning, UsageError
 from mipfs.estimators.samples import class_weights, sample_weights
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.result.probability import calibrated, fitted, of_logistic
@@ -36,17 +38,36 @@ class Probable:
     class_weight: Any
     result_: Any
 
+    @property
+    def _is_calibrated(self) -> bool:
+        return bool(getattr(self, "probability", False)) and getattr(self, "loss", None) != "logistic"
+
+    def _check_classes(self, codes: Integers) -> None:
+        """Refuse a class of one sample, which is missing from a fold's training part.
+
+        Raises
+        ------
+        UsageError
+        """
+        counts = np.bincount(codes, minlength=self.classes_.size)
+        rare = int(counts.argmin())
+        if self._is_calibrated and counts[rare] < 2:
+            asked = f"probability=True calibrates on {FOLDS} folds, which need 2 of each class at least"
+            raise UsageError(f"class {self.classes_[rare]!s} has {counts[rare]} sample; {asked}")
+
     def _learn_probabilities(self, X: Any, y: Any, codes: Integers, sample_weight: Any) -> None:
         """Keep the weights of the classes, and calibrate where that is asked for."""
         weights = sample_weights(sample_weight, codes.size)
         totals = np.bincount(codes, weights, self.classes_.size).astype(float)
         self._weights: Array = class_weights(self.class_weight, self.classes_, totals)
         self._calibrations: list[dict[str, Any]] = []
-        if not getattr(self, "probability", False) or getattr(self, "loss", None) == "logistic":
+        if not self._is_calibrated:
             return
         plain = clone(self).set_params(probability=False)
         params = None if sample_weight is None else {"sample_weight": weights}
-        scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SuspectWarning)  # it was said of the whole
+            scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
         columns = scores[:, None] if scores.ndim == 1 else scores
         ones = [1] if scores.ndim == 1 else range(self.classes_.size)
         given = None if sample_weight is None else weights

@@ -57,19 +57,22 @@ def refit_bounded(
 
     Parameters
     ----------
-    problem : Problem over single features, with bounds on their weights
-    ids : (k,) positions, ascending
+    problem : Problem with bounds on its weights
+    ids : (k,) positions; one that stands there twice has the sum of both weights
     sigma : (k,) numbers in (0, 1]
     debias : float > 0 or None
         The plain SVM with this loss weight.
     """
     asked = problem if debias is None else problem.replace(C=float(debias))
     data = problem.data
-    svm = RegularisedSolver(asked).solve(ids, None if debias is not None else sigma, tol=REFIT_GAP)
-    names = [data.feature_names[j] for j in ids]
-    coef = np.asarray(clipped(names, svm.w / data.scale[ids], problem.weight_bounds or {}), dtype=float)
+    chosen = ids if debias is None else np.unique(ids)
+    svm = RegularisedSolver(asked).solve(chosen, sigma if debias is None else None, tol=REFIT_GAP)
+    used, place = np.unique(chosen, return_inverse=True)
+    names = [data.feature_names[j] for j in used]
+    whole = np.bincount(place, svm.w, used.size) / data.scale[used]
+    coef = np.asarray(clipped(names, whole, problem.weight_bounds or {}), dtype=float)
     b = svm.b
     if problem.bias:
-        w = coef * data.scale[ids]
-        b = get_loss(problem.loss).intercept(data.block(ids).scores(w), data.y, asked.c_i, b)
-    return ids, coef, b - float(coef @ data.shift[ids])
+        w = coef * data.scale[used]
+        b = get_loss(problem.loss).intercept(data.block(used).scores(w), data.y, asked.c_i, b)
+    return used, coef, b - float(coef @ data.shift[used])

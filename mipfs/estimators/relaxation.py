@@ -34,14 +34,14 @@ class Relaxation(AtomSelector):
             margin=self.margin,
             atoms=atoms,
             weight_bounds=self._signs(data, atoms),
-            **self._allowed(atoms.names),
+            **self._allowed(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         # what the estimator throws away is not polished
         polish = False if everything else None
         stops = {"T": self.T, "eps_c": self.eps_c, "eps_apg": self.eps_apg}
         rounding = "scores" if self.keep == "scores" else "best"
-        given = {"gap": self.gap, "time_limit": self.time_limit, "polish": polish, "rounding": rounding, **stops}
-        found = solved(problem, "kelley", **given)
+        given = {"polish": polish, "rounding": rounding, **stops}
+        found = solved(problem, "kelley", self, **given)
         classifier = isinstance(self, AtomClassifier)
         return fitted(problem, found, everything=everything, debias=self.debias, classifier=classifier)
 

@@ -6,33 +6,37 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.data.bounds import WeightBounds, of_signs
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.allowed import name_of
 
+EACH = "give {class: signs}, of the classes that have any"
 WRITE = "-1, 0 or 1 for each feature, or a mapping of name to one of these"
 
 
-def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: int) -> WeightBounds:
+def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: npt.NDArray[Any]) -> WeightBounds:
     """The bounds on the weights of the classifier that signs are.
 
     Parameters
     ----------
     monotonic_cst : (p,) array-like of -1, 0 and 1, mapping of name (or 0-based position) to these, or None
-        1: more of the feature can only raise f, and with it speak for ``classes_[1]``; -1: only lower it.
+        1: more of the feature can only raise f, and with it speak for ``classes_[1]``; -1: only lower it. Of more than
+        two classes a mapping of class to these: f is that of the class then.
     positive : bool
         Whether no weight is below 0.
-    data : Instance
-    classes : int, the number of classes
+    data : Instance, whose class +1 is the one that is asked about
+    classes : (K,) labels
 
     Raises
     ------
     UsageError
-        Other numbers, an unknown name, a sign against `positive`, or more than two classes, of which each would be +1.
+        Other numbers, an unknown name or class, a sign against `positive`, or signs that do not say which of more than
+        two classes they are of: each is +1 in a problem of its own.
     """
-    given = _numbers(monotonic_cst, data)
+    given = _numbers(_of_class(monotonic_cst, data, classes) if classes.size > 2 else monotonic_cst, data)
     names = data.feature_names
     rising, falling = ([names[j] for j, one in enumerate(given) if one == sign] for sign in (1, -1))
     if positive and falling:
@@ -40,15 +44,25 @@ def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: int) -> W
             f"monotonic_cst of {falling[0]!r} is -1, and positive=True says that no weight is below 0; leave one out, "
             f"or {falling[0]!r} out of X"
         )
-    if not (positive or rising or falling):
-        return {}
-    if classes > 2:
-        what = "positive=True" if positive else "monotonic_cst"
-        raise UsageError(
-            f"Only binary classification is supported with {what}: of {classes} classes each is +1 in a problem of its "
-            "own; fit one against the rest by OneVsRestClassifier, or leave it out"
-        )
     return of_signs(names if positive else rising, falling)
+
+
+def _of_class(given: Any, data: Instance, classes: npt.NDArray[Any]) -> Any:
+    """The signs of one of more than two classes; None where it has none."""
+    values = given.values() if isinstance(given, Mapping) else [0]
+    by_class = not any(isinstance(one, (int, float, np.number)) for one in values)
+    if given is None or not by_class:
+        if any(_numbers(given, data)):
+            raise UsageError(
+                f"Only binary classification is supported with signs that name no class: of {classes.size} classes "
+                f"each is +1 in a problem of its own; {EACH}"
+            )
+        return None
+    known = classes.tolist()
+    for one in given:
+        if one not in known:
+            raise UsageError(f"monotonic_cst: {one!r} is none of the classes {known!r:.200}; {EACH}")
+    return next((signs for one, signs in given.items() if one == data.labels.positive), None)
 
 
 def _numbers(given: Any, data: Instance) -> list[int]:
@@ -58,9 +72,11 @@ def _numbers(given: Any, data: Instance) -> list[int]:
     if given is None:
         return found
     if isinstance(given, Mapping):
+        known = {**data.groups, **data.index}
         for key, one in given.items():
-            name = name_of(key, "monotonic_cst", names, data.index)
-            found[data.index[name]] = _sign(one, name)
+            name = name_of(key, "monotonic_cst", names, known)
+            for member in (name,) if name in data.index else data.groups[name]:
+                found[data.index[member]] = _sign(one, name)
         return found
     listed = np.asarray(given, dtype=object)
     if listed.shape != (len(names),):

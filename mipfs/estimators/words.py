@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.checks import unmasked
-from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.table_reading import TableReading
+from mipfs.data.unknown_words import is_none, warn_of_unknown
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
@@ -66,8 +67,10 @@ def _candidates(X: Any) -> list[int]:
     return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUST"]
 
 
-def encoded(X: Any, words: Words | None) -> Any:
+def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     """The frame with a column ``column=word`` of 0 and 1 for every word that was learned, in place of the column.
+
+    Where `unknown` is "none" a word that was not learned is none of them.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def encoded(X: Any, words: Words | None) -> Any:
         An array that masks values as missing, which scikit-learn would compute with.
     """
     unmasked(X, "X")
-    X = as_frame(X)
+    are_none, X = is_none(unknown), as_rows(X)
     if words is None or not is_frame(X):
         return X
     import pandas
@@ -94,10 +97,12 @@ def encoded(X: Any, words: Words | None) -> Any:
             continue
         found = as_words(column_values(X, k, name, mixed=True))
         strange = np.flatnonzero(~np.isin(found, words[name]))
-        if strange.size:
+        if strange.size and are_none:
+            warn_of_unknown(FRAME, name, str(found[strange[0]]), strange.size)
+        elif strange.size:
             raise UsageError(
                 f"column {name!r} is {str(found[strange[0]])!r}, a category that training did not see: it knows "
-                f"{', '.join(map(repr, words[name][:12]))}"
+                f"{', '.join(map(repr, words[name][:12]))}; unknown='none' takes it for none of them"
             )
         columns |= {f"{name}={word}": (found == word).astype(float) for word in words[name]}
     if not columns:

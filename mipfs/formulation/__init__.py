@@ -16,7 +16,7 @@ from typing import Any
 
 from mipfs import capability
 from mipfs.atoms import Atoms, registry
-from mipfs.capability import ATOMS, BOXES, POINTWISE, RIDGE, STORED, Capability
+from mipfs.capability import ATOMS, BOXES, POINTWISE, PRICED, RIDGE, STORED, Capability
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
@@ -82,10 +82,13 @@ class Entry:
 _BASE = ("M", "C", "loss", "bias")
 _WEIGHTS = "class_weight"
 _USUAL = (*_BASE, _WEIGHTS)
-_PYOMO = Capability(losses=POINTWISE, bound="exact", regularisers=BOXES)
+_PYOMO = Capability(
+    losses=POINTWISE, bound="exact", regularisers=BOXES, selection=PRICED, weight_rows=True, excluding=True
+)
 _RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES)
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
 _ON_RIDGE = replace(_ON_FEATURES, regularisers=RIDGE)
+_PRICED = replace(_ON_RIDGE, selection=PRICED)
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
     Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
@@ -108,7 +111,7 @@ _TABLE = (
         "none",
         (*_BASE, "margin", _WEIGHTS),
         "kelley",
-        replace(_RELAXED, bound="a relaxation: the box"),
+        replace(_RELAXED, bound="a relaxation: the box", selection=PRICED),
         preset=(("relaxation", "box"),),
         atoms=True,
     ),
@@ -142,7 +145,7 @@ _TABLE = (
     Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
+    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _PRICED),
     Entry(
         "big-m",
         "big_m.py",
@@ -150,7 +153,7 @@ _TABLE = (
         "free",
         (*_BASE, "U", "binary", _WEIGHTS),
         "conic",
-        _ON_RIDGE,
+        _PRICED,
         declared=("U", "binary"),
     ),
     Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
@@ -361,9 +364,10 @@ def declared(name: str, problem: Problem, *args: Any) -> Formulation:
 
 
 def problem_of(model: Any) -> Problem:
-    """The immutable `Problem` that was attached to a formulation when it was built.
+    """The immutable `Problem` that was attached to a formulation when it was built, at its parameters' present values.
 
-    Rows that a user added to a Pyomo model since then are not in it; `compile` has them.
+    C, lambda and M of a Pyomo model are parameters of it, of a formulation those in `Formulation.parameters`. Rows
+    that a user added to a Pyomo model since then are not in it; `compile` has them.
 
     Parameters
     ----------
@@ -376,6 +380,10 @@ def problem_of(model: Any) -> Problem:
     """
     if isinstance(model, Problem):
         return model
+    if isinstance(model, Formulation) and model.parameters:
+        from mipfs.formulation.parameters import present
+
+        return present(model.problem, model.parameters)
     if isinstance(model, Formulation):
         return model.problem
     problem = getattr(getattr(model, "_mipfs", None), "problem", None)

@@ -69,7 +69,7 @@ class Loss:
     margin: dict[str, Any]
 
 
-def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
+def loss_of(problem: Problem, scores: Any, *, rho: bool = False, C: Any = None) -> Loss:
     """L of the values f(x_i) = w'x_i + b: slacks with y_i f(x_i) + ξ_i ≥ 1 (≥ 0 for the logistic loss).
 
     Parameters
@@ -79,13 +79,17 @@ def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
     rho : bool
         Declare the ρ-form where the problem asks for it: y_i f(x_i) + ξ_i ≥ ρ, and −ρ in the objective (Tan 2010, (1)).
         What else stands in the program must scale with w, or the two forms differ.
+    C : cvxpy.Parameter, optional
+        In place of the problem's number.
     """
+    c_i = problem.c_i if C is None else problem.sample_weight
+    factor = 1.0 if C is None else C
     if rho and problem.margin == "rho":
         target = cp.Variable(name="rho")
-        value, xi, rows = declare_loss(problem.loss, problem.data.y, problem.c_i, scores, target)
-        return Loss(value - target, xi, rows, Multiplier(rows[0]), {"rho": target})
-    value, xi, rows = declare_loss(problem.loss, problem.data.y, problem.c_i, scores)
-    return Loss(value, xi, rows, Multiplier(rows[0]), {})
+        value, xi, rows = declare_loss(problem.loss, problem.data.y, c_i, scores, target)
+        return Loss(factor * value - target, xi, rows, Multiplier(rows[0]), {"rho": target})
+    value, xi, rows = declare_loss(problem.loss, problem.data.y, c_i, scores)
+    return Loss(value if C is None else factor * value, xi, rows, Multiplier(rows[0]), {})
 
 
 def declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
@@ -182,27 +186,31 @@ def dual_of(problem: Problem) -> Dual:
 
 
 def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
-    """low_j σ_j ≤ w_j ≤ high_j σ_j where the problem has a box on its weights, those of single features."""
-    low, high = (np.broadcast_to(end, problem.data.n_features) for end in problem.regulariser.ends)
+    """low_j σ_g ≤ w_j ≤ high_j σ_g where the problem has a box on the weights of the columns j of its atoms g."""
+    columns = problem.atoms.columns(np.arange(problem.atoms.count))
+    low, high = (np.broadcast_to(end, problem.data.n_features)[columns.ids] for end in problem.regulariser.ends)
     rows = []
     for end, sign in ((low, -1.0), (high, 1.0)):
         ids = np.flatnonzero(np.isfinite(end))
         if ids.size:
-            share = sigma if isinstance(sigma, float) else sigma[ids]
+            share = sigma if isinstance(sigma, float) else sigma[columns.atom[ids]]
             rows.append(sign * w[ids] <= cp.multiply(sign * end[ids], share))
     return rows
 
 
-def polytope(problem: Problem, sigma: Any) -> list[Any]:
-    """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed where σ is."""
+def polytope(problem: Problem, sigma: Any, M: Any = None) -> list[Any]:
+    """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed where σ is.
+
+    `M` is a parameter in place of the problem's number.
+    """
     selection = problem.selection
     rows = selection.rows
     p = selection.n_features
     lower, upper = selection.sigma_bounds()
     constraints = [sigma >= lower, sigma <= upper]
     if selection.M is not None:
-        constraints.append(cp.sum(sigma) <= selection.M)
-    if len(rows):
+        constraints.append(cp.sum(sigma) <= (selection.M if M is None else M))
+    if len(rows) or rows.extra.is_costed:
         activity = rows.matrix[:, :p] @ sigma
         if len(rows.extra):
             whole = np.flatnonzero(rows.extra.integer & bool(sigma.attributes["boolean"]))
@@ -211,6 +219,15 @@ def polytope(problem: Problem, sigma: Any) -> list[Any]:
             constraints += _between(u, *rows.extra.box)
         constraints += _between(activity, rows.lb, rows.ub)
     return constraints
+
+
+def extra_cost(problem: Problem, constraints: list[Any]) -> Any:
+    """d'u, u the extra variables in a `polytope`; 0 where they cost nothing."""
+    extra = problem.selection.rows.extra
+    if not extra.is_costed:
+        return 0.0
+    (u,) = {v.id: v for one in constraints for v in one.variables() if v.name() == "u"}.values()
+    return extra.cost @ u
 
 
 def _between(expression: Any, lb: Array, ub: Array) -> list[Any]:

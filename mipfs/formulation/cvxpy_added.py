@@ -16,7 +16,8 @@ import cvxpy
 
 from mipfs.errors import NumericalError, UsageError
 from mipfs.formulation.cvxpy_attach import MARK, Built, Program, Sigma, added, built_of, reattached
-from mipfs.formulation.cvxpy_rows import compile, read_added
+from mipfs.formulation.cvxpy_objective import extra_costs
+from mipfs.formulation.cvxpy_rows import Read, compile, read_added
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -26,8 +27,9 @@ _OF_S = ("reduced-mkl", "structural", "big-m")
 """Programs of which more than the rows depends on S: a pool, labellings, big-M."""
 
 
-def with_rows(formulation: Formulation, constraints: Sequence[Any]) -> Formulation:
-    """A formulation with more constraints, declared anew where its program could not hold them.
+def with_rows(formulation: Formulation, constraints: Sequence[Any], extra_cost: Any = None) -> Formulation:
+    """A formulation with more constraints, and what variables in them cost, declared anew where its program could not
+    hold them.
 
     Raises
     ------
@@ -37,26 +39,34 @@ def with_rows(formulation: Formulation, constraints: Sequence[Any]) -> Formulati
         No selection of the pool that the program is over satisfies them.
     """
     built = built_of(formulation)
+    if built is not None and extra_cost is not None:
+        own = [v.name() for v in extra_cost.variables() if v.id in built.variables]
+        if own:
+            raise UsageError(f"extra_cost is about {', '.join(own)}; it is linear in variables of your own alone")
     if built is None or not _is_declared_anew(formulation, built):
-        return _appended(formulation, constraints)
+        if extra_cost is not None and (built is None or formulation.sigma is None):
+            name = "a program of your own" if built is None else built.name
+            raise UsageError(f"{name} takes no extra_cost; give a Problem whose rows have extra variables with costs")
+        return _checked(_appended(formulation, constraints, extra_cost), extra_cost)
     first, before = formulation, tuple[Any, ...]()
     if built.origin is not None:
         compile(formulation)  # what else was changed is refused
         first, before = built.origin
+        extra_cost = _sum(built.extra_cost, extra_cost)
         constraints = [*added(formulation, built), *constraints]
     every = [*before, *(_over(one, first) for one in constraints)]
     whole = _appended(first, every)
     read = read_added(whole)
     if not len(read.rows):
-        return whole
-    problem = compile(whole)
+        return _checked(_appended(first, every, extra_cost), extra_cost)
+    problem = _priced(compile(whole), read, extra_cost)
     try:
         made = built.declare(problem)
     except UsageError:
         if not _is_empty(problem):
             raise
         return whole  # every driver says INFEASIBLE
-    return reattached(made, (first, tuple(every)), read.extras)
+    return reattached(made, (first, tuple(every)), read.extras, extra_cost)
 
 
 def relaxation(formulation: Formulation) -> str:
@@ -87,10 +97,37 @@ def _is_declared_anew(formulation: Formulation, built: Built) -> bool:
     return sigma is not None and (is_multiplier or built.formulation.hull or built.name in _OF_S)
 
 
-def _appended(formulation: Formulation, constraints: Sequence[Any]) -> Formulation:
+def _appended(formulation: Formulation, constraints: Sequence[Any], extra_cost: Any = None) -> Formulation:
     program = formulation.cvxpy
     kind = Program if isinstance(program, Program) else cvxpy.Problem
-    return replace(formulation, cvxpy=kind(program.objective, [*program.constraints, *constraints]))
+    goal = program.objective if extra_cost is None else cvxpy.Minimize(_sum(program.objective.args[0], extra_cost))
+    return replace(formulation, cvxpy=kind(goal, [*program.constraints, *constraints]))
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """The sum of two expressions, each of which may be None."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one + other
+
+
+def _checked(made: Formulation, extra_cost: Any) -> Formulation:
+    """A formulation whose costs were found to be ones of extra variables, at once and not when it is solved."""
+    if extra_cost is not None:
+        compile(made)
+    return made
+
+
+def _priced(problem: Problem, read: Read, extra_cost: Any) -> Problem:
+    """The problem, whose last extra variables were read, with what they cost."""
+    if extra_cost is None:
+        return problem
+    rows = problem.rows
+    assert rows is not None
+    costs = extra_costs(extra_cost, read.extras, "extra_cost")
+    kept = rows.extra.cost.copy()
+    kept[kept.size - costs.size :] += costs
+    return problem.replace(rows=replace(rows, extra=replace(rows.extra, cost=kept)))
 
 
 def _over(constraint: Any, first: Formulation) -> Any:

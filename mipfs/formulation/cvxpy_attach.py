@@ -143,6 +143,8 @@ class Built:
     origin : tuple of (Formulation, constraints), or None
         Of a program that was declared anew: the one before, and the rows that were added to it.
     extras : tuple of (variable, int), the user's own entries that are the last extra variables of its problem
+    extra_cost : cvxpy expression, or None
+        What these cost, of a program that was declared anew with it.
     """
 
     name: str
@@ -154,6 +156,7 @@ class Built:
     variables: frozenset[int]
     origin: tuple[Formulation, tuple[Any, ...]] | None = None
     extras: tuple[tuple[Any, int], ...] = ()
+    extra_cost: Any = None
 
 
 def attach(
@@ -181,12 +184,15 @@ def attach(
 
 
 def reattached(
-    declared: Formulation, origin: tuple[Formulation, tuple[Any, ...]], extras: tuple[tuple[Any, int], ...]
+    declared: Formulation,
+    origin: tuple[Formulation, tuple[Any, ...]],
+    extras: tuple[tuple[Any, int], ...],
+    extra_cost: Any = None,
 ) -> Formulation:
     """Remember what a formulation was declared anew of; returns it."""
     built = built_of(declared)
     assert built is not None
-    built = replace(built, origin=origin, extras=extras)
+    built = replace(built, origin=origin, extras=extras, extra_cost=extra_cost)
     for variable in [*declared.cvxpy.variables(), *_leaves(declared.sigma)]:
         setattr(variable, MARK, built)
     return declared

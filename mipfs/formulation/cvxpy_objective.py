@@ -1,12 +1,14 @@
-"""What a user changed in the objective of a CVXPY formulation: fixed charges of features, as costs of its problem.
+"""What a user changed in the objective of a CVXPY formulation: charges of features, and costs of the user's variables.
 
 An objective that is the declared one and further terms, each linear in σ alone, is that of the problem with these
 costs, where σ is a variable of the program. In a dual program σ is a multiplier: a term in it would be another problem.
+A term that is linear in variables of the user's own, which rows tie to σ, is what these cost:
+`Formulation.with_constraints` puts it there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cvxpy
@@ -16,25 +18,29 @@ from cvxpy.atoms.affine.add_expr import AddExpression
 from mipfs.errors import RowError
 from mipfs.formulation.charges import REMEDY, with_charges
 from mipfs.formulation.cvxpy_attach import Built
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
 
-def with_costs(formulation: Formulation, built: Built, problem: Problem) -> Problem:
-    """The problem with the fixed charges that the objective of the program has now.
+def with_costs(
+    formulation: Formulation, built: Built, problem: Problem, extras: Sequence[tuple[Any, int]]
+) -> tuple[Problem, Array]:
+    """The problem with the fixed charges that the objective of the program has now; costs (e,) of the user's variables.
 
     Raises
     ------
     RowError
-        The objective is not the declared one plus charges >= 0 on sigma.
+        The objective is not the declared one plus charges >= 0 on sigma, and costs of variables that rows are about.
     """
+    own_costs = np.zeros(len(extras))
     goal: Any = formulation.cvxpy.objective
     kind, declared = built.objective
     expression = goal.args[0]
     if expression is declared and type(goal) is kind:
-        return problem
+        return problem, own_costs
     said = f"the objective of {built.name}"
     sigma = built.formulation.sigma
     if type(goal) is not kind:
@@ -47,9 +53,39 @@ def with_costs(formulation: Formulation, built: Built, problem: Problem) -> Prob
         )
     costs = np.zeros(problem.atoms.count)
     for term in _further(expression, declared, said):
-        costs += _charges(term, sigma, said)
+        if term.variables() and not any(v.id in own for v in term.variables()):
+            own_costs += extra_costs(term, extras, said)
+        else:
+            costs += _charges(term, sigma, said)
     totals = problem.penalty + costs
-    return with_charges(problem, {problem.atoms.names[int(g)]: float(totals[g]) for g in np.flatnonzero(costs)}, said)
+    charges = {problem.atoms.names[int(g)]: float(totals[g]) for g in np.flatnonzero(costs)}
+    return with_charges(problem, charges, said), own_costs
+
+
+def extra_costs(term: Any, extras: Sequence[tuple[Any, int]], said: str) -> Array:
+    """The coefficients (e,) of a term that is linear in variables of the user's own, which rows are about.
+
+    Raises
+    ------
+    RowError
+        It is not, or it has a constant.
+    """
+    from mipfs.formulation.cvxpy_rows import read_linear
+
+    text = " ".join(str(term).split())
+    if not term.is_affine() or term.size != 1:
+        raise RowError(f"{said} has the term {text}, which is not linear in variables of your own")
+    if any(parameter.value is None for parameter in term.parameters()):
+        raise RowError(f"{said} has the term {text} with a parameter without a value; give it one")
+    places = {v.id: at for at, (v, k) in reversed([*enumerate(extras)]) if k == 0}
+    strange = [v.name() for v in term.variables() if v.id not in places]
+    if strange:
+        tied = f"no constraint ties {', '.join(strange)} to sigma, as one of an extra variable does"
+        raise RowError(f"{said} has the term {text}, which is not linear in sigma alone; {tied}")
+    row, constant = read_linear(term, places, len(extras), said)
+    if constant:
+        raise RowError(f"{said} has the constant {constant:g}, which moves no optimum; leave it out")
+    return row
 
 
 def _further(now: Any, before: Any, said: str) -> list[Any]:

@@ -18,12 +18,14 @@ from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
 from cvxpy.constraints.zero import Equality, Zero
 from scipy import sparse
 
-from mipfs.data.bounds import WeightBounds, both
+from mipfs.data.bounds import WeightBounds
 from mipfs.data.names import unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
-from mipfs.formulation.weight_ends import on_users_scale, with_bounds
+from mipfs.formulation.parameters import present
+from mipfs.formulation.weight_ends import ModelRow, named_in, on_users_scale, together, with_bounds
+from mipfs.formulation.weight_ends import with_rows as with_weight_rows
 from mipfs.plumbing.arrays import Array, row_of
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
@@ -60,11 +62,13 @@ class Read:
     rows : Rows, those that were added
     extras : tuple of (cvxpy.Variable, int), the entry (in column-major order) of every extra variable
     bounds : mapping of feature name to the ends of its weight, on the user's scale
+    over : rows over the weights alone, on the scale of the data
     """
 
     rows: Rows
     extras: tuple[tuple[Any, int], ...]
     bounds: WeightBounds = field(default_factory=dict)
+    over: Sequence[ModelRow] = ()
 
 
 def compile(formulation: Formulation) -> Problem:
@@ -76,12 +80,15 @@ def compile(formulation: Formulation) -> Problem:
         A change that is no row over σ and variables of the user's own, and no bound on weights; the message names it.
     """
     read = read_added(formulation)
-    problem = with_bounds(formulation.problem, read.bounds, "w")
+    declared = present(formulation.problem, formulation.parameters) if formulation.parameters else formulation.problem
+    problem = with_weight_rows(with_bounds(declared, read.bounds, "w"), read.over)
     built = None if formulation.cvxpy is None else built_of(formulation)
+    rows = read.rows
     if built is not None:
-        problem = with_costs(formulation, built, problem)
+        problem, costs = with_costs(formulation, built, problem, read.extras)
+        rows = replace(rows, extra=replace(rows.extra, cost=costs)) if costs.any() else rows
     assert problem.rows is not None
-    return problem if not len(read.rows) else problem.replace(rows=problem.rows.stack(read.rows))
+    return problem if not len(rows) else problem.replace(rows=problem.rows.stack(rows))
 
 
 def read_affine(expression: Any, sigma: Any, said: str) -> tuple[Array, float]:
@@ -92,8 +99,19 @@ def read_affine(expression: Any, sigma: Any, said: str) -> tuple[Array, float]:
     RowError
         One of them is not finite.
     """
+    return read_linear(expression, {sigma.id: 0}, sigma.size, said)
+
+
+def read_linear(expression: Any, places: Mapping[int, int], size: int, said: str) -> tuple[Array, float]:
+    """The coefficients (size,) of a scalar that is affine in some variables, of which `places` are the first columns.
+
+    Raises
+    ------
+    RowError
+        One of them is not finite.
+    """
     with _EVALUATING, np.errstate(over="ignore", invalid="ignore"):
-        matrix, constant = _entries(expression, {sigma.id: 0}, sigma.size)
+        matrix, constant = _entries(expression, places, size)
     row = matrix.toarray().ravel()
     if not (np.all(np.isfinite(row)) and np.all(np.isfinite(constant))):
         raise RowError(f"{said} has a coefficient that is not finite")
@@ -117,28 +135,40 @@ def read_added(formulation: Formulation) -> Read:
         own = {v.id: v for v in one.variables() if v.id in built.variables and v is not formulation.sigma}
         if own:
             names = ", ".join(sorted(v.name() for v in own.values()))
-            remedy = "only sigma and variables of your own may be in it, or w alone, one weight a row"
+            remedy = "only sigma and variables of your own may be in it, or w alone"
             if names == "b":
                 remedy = "the intercept has no bounds; bias=False leaves it out"
             if formulation.sigma is None:
                 remedy = f"{built.name} has no sigma: add rows over the selection with Problem.with_rows"
             raise RowError(f"the constraint {text_of(one)!r} is about {names}; {remedy}")
-    return replace(reader.read(constraints), bounds=_weight_bounds(problem, formulation.variables.get("w"), ends))
+    bounds, over = _of_weights(problem, formulation.variables.get("w"), ends)
+    return replace(reader.read(constraints), bounds=bounds, over=over)
 
 
 def _apart(formulation: Formulation, constraints: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Constraints that are about other variables, and those about the weights alone."""
-    w = formulation.variables.get("w")
-    is_bound = [isinstance(w, cvxpy.Variable) and {v.id for v in one.variables()} == {w.id} for one in constraints]
+    w = _own_weights(formulation.variables.get("w"))
+    is_bound = [w is not None and {v.id for v in one.variables()} == {w.id} for one in constraints]
     return [one for one, about_w in zip(constraints, is_bound, strict=True) if not about_w], [
         one for one, about_w in zip(constraints, is_bound, strict=True) if about_w
     ]
 
 
-def _weight_bounds(problem: Problem, w: Any, constraints: Sequence[Any]) -> WeightBounds:
-    """What constraints over the weights alone, one weight a row, say about each, on the user's scale."""
+def _own_weights(w: Any) -> Any:
+    """The variable that the weights of a program are made of; None where there is none."""
+    own = w.variables() if isinstance(w, cvxpy.Expression) else []
+    return own[0] if len(own) == 1 else None
+
+
+def _of_weights(problem: Problem, w: Any, constraints: Sequence[Any]) -> tuple[WeightBounds, list[ModelRow]]:
+    """What constraints over the weights alone say: of one weight its ends on the user's scale, and rows of several."""
     found: WeightBounds = {}
-    reader = _Reader(problem, w)
+    over = list[ModelRow]()
+    if not constraints:
+        return found, over
+    columns = problem.atoms.columns(np.arange(problem.atoms.count))
+    reader = _Reader(problem, _own_weights(w))
+    reader.size = columns.ids.size
     for one in constraints:
         reader.check(one)
         with _EVALUATING:
@@ -148,16 +178,23 @@ def _weight_bounds(problem: Problem, w: Any, constraints: Sequence[Any]) -> Weig
         matrix.eliminate_zeros()
         for r, rest in enumerate(constant.tolist()):
             ids, factors = (part.tolist() for part in row_of(matrix, r))
-            if len(ids) != 1:
-                raise RowError(f"{said} is about {len(ids)} weights in one row; bounds are about one weight a row")
-            end = -Fraction(rest) / Fraction(factors[0])
             kind = KINDS[type(one)]
+            if len(ids) > 1 and problem.atoms.kind == "features":
+                low, high = (-np.inf if kind == UPPER else -rest), (np.inf if kind == LOWER else -rest)
+                terms = {problem.data.feature_names[j]: a for j, a in zip(ids, factors, strict=True)}
+                over.append((terms, float(low), float(high), said))
+                continue
+            if len(ids) != 1:
+                raise RowError(f"{said} is about {len(ids)} weights in one row; such rows are about single features")
+            end = -Fraction(rest) / Fraction(factors[0])
             below = kind == EQUAL or (kind == UPPER) == (factors[0] < 0)
             above = kind == EQUAL or (kind == UPPER) == (factors[0] > 0)
-            name = problem.data.feature_names[ids[0]]
+            name = problem.data.feature_names[columns.ids[ids[0]]]
+            if not problem.selects_features:
+                name = named_in(problem, (problem.atoms.names[columns.atom[ids[0]]], name), said)
             ends = on_users_scale(problem, name, end if below else None, end if above else None, said)
-            found = both(found, {name: ends})
-    return found
+            found = together(found, {name: ends})
+    return found, over
 
 
 def _about_selection(formulation: Formulation) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -51,6 +51,9 @@ class Formulation:
     hull : bool
         Whether it is over the convex hull of S rather than over the rows with 0 ≤ σ ≤ 1: its bound then takes the
         minimum over S itself.
+    parameters : mapping of "C", "lam" and "M" to cvxpy.Parameter
+        Of a program that allows it (the Boolean relaxation, and FGM's where it is that): a new ``value`` is solved
+        with the next solve. Empty where other numbers of the program follow from C or M.
     """
 
     problem: Problem
@@ -61,6 +64,7 @@ class Formulation:
     lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
     is_relaxation: bool = True
     hull: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         said = "a program of your own"
@@ -68,7 +72,7 @@ class Formulation:
             said = importlib.import_module("mipfs.formulation.cvxpy_added").relaxation(self)
         return f"<Formulation {self.problem.formulation or 'of your own'}, {said}, in CVXPY; {self.problem}>"
 
-    def with_constraints(self, constraints: Any) -> Formulation:
+    def with_constraints(self, constraints: Any, extra_cost: Any = None) -> Formulation:
         """A copy with more constraints, affine in σ and in variables of your own: rows of the selection.
 
         Where σ is no variable of the program (NMMKL, the dual forms), or the program is over a pool of selections, it
@@ -77,11 +81,15 @@ class Formulation:
         Parameters
         ----------
         constraints : cvxpy constraint, or list of them
+        extra_cost : cvxpy expression, optional
+            What variables of your own that stand in constraints cost, linear in them: ``3 * device`` joins the
+            objective.
 
         Raises
         ------
         UsageError
-            Something else, or rows that no selection of the program's pool satisfies.
+            Something else, a formulation whose program has no place for such costs, or rows that no selection of the
+            program's pool satisfies.
         """
         import cvxpy
 
@@ -89,9 +97,13 @@ class Formulation:
         for one in several:
             if not isinstance(one, cvxpy.constraints.constraint.Constraint):
                 raise UsageError(f"{shown(one)} is no constraint of CVXPY; write one such as sigma[0] + sigma[1] <= 1")
+        if extra_cost is not None and not isinstance(extra_cost, cvxpy.Expression):
+            raise UsageError(
+                f"extra_cost = {shown(extra_cost)} is no expression of CVXPY; write one such as 3 * device"
+            )
         from mipfs.formulation.cvxpy_added import with_rows
 
-        return with_rows(self, several)
+        return with_rows(self, several, extra_cost)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""

@@ -1,19 +1,22 @@
 """The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built.
 
-Bounds on the weights, and weights that are fixed at 0, are no change: they are read (`pyomo_weights.py`), and so is the
-objective (`pyomo_objective.py`).
+Bounds on the weights, weights that are fixed at 0 and rows over the weights alone are no change: they are read
+(`pyomo_weights.py`, `pyomo_weight_rows.py`), and so is the objective (`pyomo_objective.py`), in which
+``select.extra_cost`` stands (`pyomo_rows.py`).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.core.expr.visitor import identify_variables
 
 from mipfs.errors import RowError
+from mipfs.formulation.pyomo_weight_rows import is_over_weights
 from mipfs.problem import Problem
 
 _NAMES = ("Param", "Set", "RangeSet", "Expression", "Suffix", "BuildCheck", "BuildAction", "ExternalFunction")
@@ -25,14 +28,34 @@ TRANSFORM = "write it as linear rows by pyo.TransformationFactory('gdp.bigm').ap
 
 @dataclass(eq=False)
 class Attached:
-    """What `attach` remembers: the problem, its selection variables, and the model as it was built."""
+    """What `attach` remembers: the problem, its selection variables, and the model as it was built.
 
-    problem: Problem
+    Attributes
+    ----------
+    built : Problem, as it was declared
+    parameters : mapping of "C", "lam" and "M" to the model's parameters, of those that it has
+    """
+
+    built: Problem
     sigma: Any
     origins: dict[Any, tuple[Any, str, str]]
     outside: dict[str, dict[Any, tuple[Any, ...]]] = field(default_factory=dict)
     weights: Any = None
     goal: Any = None
+    extra_cost: Any = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    _present: tuple[Any, Problem] | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem with the present values of the parameters."""
+        now = {name: _value(one) for name, one in self.parameters.items()}
+        changed = {name: value for name, value in now.items() if value != _stated(self.built, name)}
+        if not changed:
+            return self.built
+        if self._present is None or self._present[0] != changed:
+            self._present = changed, self.built.replace(**changed)
+        return self._present[1]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
         # A clone of the model shares the immutable problem; the expressions are the clone's own.
@@ -40,7 +63,26 @@ class Attached:
         origins = copy.deepcopy(self.origins, memo)
         weights = copy.deepcopy(self.weights, memo)
         goal = copy.deepcopy(self.goal, memo)
-        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo), weights, goal)
+        extra_cost = copy.deepcopy(self.extra_cost, memo)
+        parameters = copy.deepcopy(self.parameters, memo)
+        outside = copy.deepcopy(self.outside, memo)
+        return Attached(self.built, sigma, origins, outside, weights, goal, extra_cost, parameters)
+
+
+def _value(parameter: Any) -> Any:
+    """What a parameter says now; of the costs of atoms those that are not 0."""
+    if parameter.is_indexed():
+        return {g: cost for g, one in parameter.items() if (cost := float(pyo.value(one)))}
+    return pyo.value(parameter)
+
+
+def _stated(problem: Problem, name: str) -> Any:
+    """The value of a parameter of a problem, as the model's `Param` of that name holds it."""
+    value = getattr(problem, name)
+    if name != "lam" or isinstance(value, (int, float)):
+        return value
+    each = value if isinstance(value, Mapping) else dict(zip(problem.atoms.names, value, strict=True))
+    return {g: float(cost) for g, cost in each.items() if cost}
 
 
 def attach(model: Any, problem: Problem, weights: Any = None) -> None:
@@ -60,12 +102,22 @@ def attach(model: Any, problem: Problem, weights: Any = None) -> None:
         origins = {key: (con.expr, name, origin) for (key, con), name, origin in built}
     goals = [one.expr for one in model.component_data_objects(pyo.Objective, active=True)]
     goal = goals[0] if len(goals) == 1 else None
-    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model), weights, goal)
+    extra_cost = model.select.component("extra_cost")
+    parameters = {name: one for name in ("C", "lam", "M") if (one := model.component(name)) is not None}
+    outside = _outside(model)
+    model._mipfs = Attached(problem, model.select.sigma, origins, outside, weights, goal, extra_cost, parameters)
 
 
-def seen_again(model: Any) -> None:
-    """Take what stands outside ``select`` now for what was built: a cut of ours is no change of a user's."""
-    model._mipfs.outside = _outside(model)
+def seen_again(model: Any, component: Any) -> None:
+    """Take a component outside ``select`` as it is now for what was built: a cut of ours is no change of a user's."""
+    model._mipfs.outside[component.name] = _outside(model)[component.name]
+
+
+def rows_outside(model: Any, attached: Attached) -> Iterator[Any]:
+    """The active rows over the selection that a user put elsewhere in the model than under ``select``."""
+    for component in _components(model):
+        if component.ctype is pyo.Constraint and component.name not in attached.outside:
+            yield from (con for con in component.values() if con.active)
 
 
 def is_under(component: Any, block: Any) -> bool:
@@ -103,18 +155,30 @@ def refuse_changes(model: Any, attached: Attached) -> None:
     select = model.component("select")
     if select is None or select.component("sigma") is not attached.sigma:
         raise RowError("select.sigma is not the one that was built; add rows under select, and leave sigma in place")
+    if select.component("extra_cost") is not attached.extra_cost:
+        raise RowError(
+            "select.extra_cost is not the one that was built, which stands in the objective; change what it says, as "
+            "in model.select.extra_cost.set_value(3*model.select.device)"
+        )
+    _refuse_parameters(model, attached)
     if not (select.active and model.active):
         raise RowError("select is deactivated; deactivate single rows instead, for example select.cardinality")
     now = _outside(model)
     before = attached.outside
     for name in now:
         if name not in before:
+            component = model.find_component(name)
+            if component.ctype is pyo.Block and component.active:  # what it holds is looked at by itself
+                continue
+            if component.ctype is pyo.Constraint:
+                _refuse_mixed(component, select, attached.weights)
+                continue
             hint = (
                 f"; {TRANSFORM}"
                 if any("Disjunct" in getattr(one[0], "__name__", "") for one in now[name].values())
                 else ""
             )
-            raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select{hint}")
+            raise RowError(f"{name} is new outside select; extra variables belong under model.select{hint}")
     weights = None if attached.weights is None else attached.weights.name
     if weights is not None and model.find_component(weights) is not attached.weights:
         raise RowError(f"{weights} is not the one that was built; only what stands under model.select may be changed")
@@ -129,6 +193,26 @@ def refuse_changes(model: Any, attached: Attached) -> None:
                 if weights is not None and where == "svm.b":
                     raise RowError("svm.b was changed: the intercept has no bounds; bias=False leaves it out")
                 raise RowError(f"{where} was changed; only what stands under model.select may be changed")
+
+
+def _refuse_parameters(model: Any, attached: Attached) -> None:
+    """Refuse a parameter that another component took the place of."""
+    for name, one in attached.parameters.items():
+        if model.component(name) is not one:
+            raise RowError(f"{name} is not the parameter that was built; give that a value, as in model.{name} = 2")
+
+
+def _refuse_mixed(component: Any, select: Any, weights: Any) -> None:
+    """Refuse new rows that are about anything but what stands under ``select``, or the weights alone."""
+    for con in component.values():
+        if not con.active or is_over_weights(con, weights):
+            continue
+        variables = list(identify_variables(con.body, include_fixed=True))
+        others = [v.name for v in variables if not is_under(v, select)]
+        if others:
+            mixed = len(others) < len(variables)
+            what = f"mixes the selection with {others[0]}" if mixed else f"is about {others[0]}"
+            raise RowError(f"{con.name} is new outside select and {what}; rows over the selection may stand anywhere")
 
 
 def _same(before: tuple[Any, ...] | None, now: tuple[Any, ...] | None) -> bool:

@@ -101,8 +101,8 @@ def _refusal(
     own = [v for v in variables if v.name.startswith("select.") and v.parent_component() is not attached.sigma]
     if own and len(key) == 1:
         return (
-            f"{goal} charges {text}: an extra variable carries no cost; bound what it costs by a row, such as "
-            f"pyo.Constraint(expr={now:g}*{text} <= budget), or put the charge on features"
+            f"{goal} charges {text}: state what extra variables cost as "
+            f"model.select.extra_cost.set_value({now:g}*model.{text}), which stands in the objective already"
         )
     changed = f"now {now:g}, {before:g} as built"
     return f"the coefficient of {text} in {goal} was changed ({changed}); {REMEDY}"

@@ -1,12 +1,14 @@
 """What stands under ``model.select`` of a Pyomo model, compiled to sparse rows over the selection.
 
-Everything that a user can write there and that is linear is honoured; everything else is a `RowError` that
-names the component.
+Rows over the selection may stand elsewhere in the model, too. Everything that a user can write there and that is linear
+is honoured; everything else is a `RowError` that names the component.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,13 @@ from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 from scipy import sparse
 
+from mipfs.data.bounds import excluding_0
 from mipfs.errors import RowError
-from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, Attached, is_under, refuse_changes
+from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, Attached, is_under, refuse_changes, rows_outside
 from mipfs.formulation.pyomo_objective import with_costs
+from mipfs.formulation.pyomo_weight_rows import is_over_weights, rows_of
 from mipfs.formulation.pyomo_weights import bounds_of
-from mipfs.formulation.weight_ends import with_bounds
+from mipfs.formulation.weight_ends import parted, together, with_bounds, with_rows
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
@@ -43,25 +47,30 @@ def compile(model: Any) -> Problem:
     Problem
         Its rows are all active rows under ``select``; its forced features the fixed and bounded
         ``sigma``; its M that of ``select.cardinality``, None when that was deactivated. Bounds on the weights
-        ``svm.w``, and those that are fixed at 0, are its `weight_bounds`.
+        ``svm.w``, and those that are fixed, are its `weight_bounds`, and force features in where they exclude 0; rows
+        over these weights alone, wherever they stand, are among its `weight_rows`.
 
     Raises
     ------
     RowError
         A row that is not linear or uses variables outside ``select``, a component that is no row,
-        variable or data, a ``sigma`` fixed between 0 and 1 or beyond its bounds, a bound on a weight that leaves out 0,
-        or any other change outside ``select``.
+        variable or data, a ``sigma`` fixed between 0 and 1 or beyond its bounds, bounds on a weight that cross, or any
+        other change outside ``select``.
     """
     compiler = read(model)
     problem = compiler.attached.problem
     M = compiler.M
     names = problem.atoms.names
     bounds = bounds_of(compiler.attached)
-    return with_bounds(with_costs(model, compiler.attached, problem), bounds, "svm.w").replace(
+    alone, over = parted(problem, rows_of(model, compiler.attached.weights, compiler.attached.outside))
+    ends = together(bounds, alone)
+    inside = [names[j] for j in compiler.forced[1]]
+    bounded = with_bounds(with_costs(model, compiler.attached, problem), ends, "svm.w")
+    return with_rows(bounded, over).replace(
         rows=compiler.rows(),
         M=M,
         cardinality=M is not None,
-        forced_in=tuple(names[j] for j in compiler.forced[1]),
+        forced_in=tuple(dict.fromkeys([*inside, *excluding_0(ends)])),
         forced_out=tuple(names[j] for j in compiler.forced[0]),
     )
 
@@ -72,7 +81,8 @@ def read(model: Any) -> _Compiler:
     refuse_changes(model, attached)
     refuse_expressions(model)
     compiler = _Compiler(model.select, attached)
-    compiler.M = compiler.read_rows()
+    compiler.M = compiler.read_rows(rows_outside(model, attached))
+    compiler.read_costs()
     compiler.read_sigma()
     return compiler
 
@@ -109,16 +119,20 @@ class _Compiler:
         self.extras: list[Any] = []
         self.found: list[tuple[str, str, dict[int, float], float, float]] = []
         self.forced: tuple[list[int], list[int]] = ([], [])
+        self.costs: dict[int, float] = {}
 
-    def read_rows(self) -> int | None:
-        """Read every active constraint; returns the M of ``select.cardinality``."""
+    def read_rows(self, outside: Iterable[Any] = ()) -> int | None:
+        """Read every active constraint, and those elsewhere in the model; returns the M of ``select.cardinality``."""
         M = None
         for component in self.select.component_objects(active=True, descend_into=True):
             if component.ctype not in _HONOURED:
                 kind = component.ctype.__name__
                 hint = TRANSFORM if kind in ("Disjunct", "Disjunction") else "select is for linear rows and variables"
                 raise RowError(f"{component.name} ({kind}) cannot be honoured; {hint}")
-        for con in self.select.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        under = self.select.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+        for con in itertools.chain(under, outside):
+            if is_over_weights(con, self.attached.weights):
+                continue
             terms, lb, ub = self._linear(con)
             cardinality = self._as_cardinality(con, terms, lb, ub)
             if cardinality is not None:
@@ -126,6 +140,44 @@ class _Compiler:
             elif terms or lb > 0 or ub < 0:
                 self.found.append((*self._name(con), terms, lb, ub))
         return M
+
+    def read_costs(self) -> None:
+        """Read what ``select.extra_cost`` says that the extra variables cost, by column.
+
+        A variable that is fixed keeps its cost: as one whose two ends are its value.
+        """
+        expression = self.attached.extra_cost
+        if expression is None:
+            return
+        held = [v for v in identify_variables(expression.expr, include_fixed=True) if v.fixed]
+        try:
+            for v in held:
+                v.fixed = False
+            repn = generate_standard_repn(expression.expr, compute_values=True, quadratic=False)
+        except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+            raise RowError(f"{expression.name} cannot be evaluated: {' '.join(str(error).split())}") from error
+        finally:
+            for v in held:
+                v.fixed = True
+        if repn.nonlinear_expr is not None:
+            raise RowError(f"{expression.name} is not linear: {expression.expr}")
+        if float(repn.constant) != 0.0:
+            raise RowError(
+                f"{expression.name} has the constant {repn.constant:g}, which moves no optimum; leave it out"
+            )
+        for v, cost in zip(repn.linear_vars, repn.linear_coefs, strict=True):
+            if id(v) in self.column and self.column[id(v)] < len(self.sigma):
+                remedy = "charge features in the objective, as c*sigma[name], or by lam= of Problem"
+                raise RowError(f"{expression.name} uses {v.name}, which is no extra variable; {remedy}")
+            if not is_under(v, self.select):
+                raise RowError(
+                    f"{expression.name} uses {v.name}, which is not under select; costs are of variables there"
+                )
+            if not math.isfinite(cost):
+                raise RowError(f"{expression.name} has a coefficient that is not finite: {expression.expr}")
+            if cost:
+                k = self._column(v)
+                self.costs[k] = self.costs.get(k, 0.0) + float(cost)
 
     def read_sigma(self) -> None:
         """Fixed and bounded binaries become forced features."""
@@ -158,6 +210,7 @@ class _Compiler:
             np.array([lb for lb, _ in bounds], float),
             np.array([ub for _, ub in bounds], float),
             np.array([u.is_integer() for u in self.extras], bool),
+            np.array([self.costs.get(len(self.sigma) + k, 0.0) for k in range(len(self.extras))], float),
         )
         columns = [k for _, _, terms, _, _ in self.found for k in terms]
         data = [a for _, _, terms, _, _ in self.found for a in terms.values()]
@@ -235,6 +288,8 @@ class _Compiler:
         self.found.append((name, "model.select", {column: 1.0}, -math.inf, ub))
 
     def _extra_bounds(self, column: int, v: Any) -> tuple[float, float]:
+        if v.fixed:  # of which only its cost is read: in rows it is a number
+            return float(v.value), float(v.value)
         lb, ub = (float(x) if x is not None else s for x, s in zip(v.bounds, (-math.inf, math.inf), strict=True))
         if lb > ub:
             self._bounds_row(v, column, lb, ub)
@@ -247,6 +302,8 @@ class _Compiler:
             expr, name, origin = self.attached.origins[con.index()]
             if expr is con.expr:
                 return name, origin
+        if not is_under(con, self.select):
+            return con.name, "model"
         return self._local(con), "model.select"
 
     def _local(self, component: Any) -> str:

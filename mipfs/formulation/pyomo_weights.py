@@ -9,7 +9,7 @@ from typing import Any
 from mipfs.data.bounds import FREE, WeightBounds
 from mipfs.errors import RowError
 from mipfs.formulation.pyomo_attach import Attached
-from mipfs.formulation.weight_ends import on_users_scale
+from mipfs.formulation.weight_ends import named_in, on_users_scale
 
 
 def bounds_of(attached: Attached) -> WeightBounds:
@@ -18,7 +18,7 @@ def bounds_of(attached: Attached) -> WeightBounds:
     Raises
     ------
     RowError
-        Ends that leave out 0, a weight that is fixed at another value, that is no real number, or of no single feature.
+        Ends that cross, a weight that is fixed at what is no number, is no real number, or of no feature or group.
     """
     found: WeightBounds = {}
     problem = attached.problem
@@ -27,7 +27,7 @@ def bounds_of(attached: Attached) -> WeightBounds:
             value = w.value
             said = f"{w.name} is fixed at {value}, which"
             if value is None or not math.isfinite(value):
-                raise RowError(f"{w.name} is fixed at {value}; a weight is fixed at 0, or has bounds")
+                raise RowError(f"{w.name} is fixed at {value}; a weight is fixed at a number, or has bounds")
             ends: tuple[Any, Any] = (value, value)
         else:
             if not w.is_continuous():
@@ -36,13 +36,12 @@ def bounds_of(attached: Attached) -> WeightBounds:
             said = f"the interval {tuple(ends)} of {w.name}"
         if _is_free(ends):
             continue
-        if problem.atoms.kind != "features":
-            raise RowError(f"{w.name} has bounds; they are about weights of single features, not {problem.atoms.kind}")
+        name = named_in(problem, key, f"{w.name} has bounds")
         low, high = (None if end is None or end == none else end for end, none in zip(ends, FREE, strict=True))
         if not all(end is None or math.isfinite(end) for end in (low, high)):
             raise RowError(f"{said} has an end that is no number")
         low, high = (None if end is None else Fraction(float(end)) for end in (low, high))
-        found[str(key)] = on_users_scale(problem, str(key), low, high, said)
+        found[name] = on_users_scale(problem, name, low, high, said)
     return found
 
 

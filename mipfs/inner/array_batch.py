@@ -21,7 +21,7 @@ from mipfs.kernels.batch_structures import Lanes, Shape
 from mipfs.kernels.loss import ArrayLoss
 from mipfs.kernels.propagation import FREE, INSIDE
 from mipfs.plumbing.arrays import Array
-from mipfs.pointers import Step
+from mipfs.pointers import Step, run
 
 SEARCHES, LOOKED, EXACT = 32, 4, 1e-4
 """Steps at most of the search for the multiplier of the cardinality row, from that of the iteration before; after how
@@ -282,21 +282,20 @@ class ArrayBatch(Batch):
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """The parts of the batch's kernels that it calls, and what `Batch.kernels` has beside `explore`."""
-        samples, grid, sides, limits, given, pieces, own = self.handed(0)
-        of_end = Step.of(batch.end, self.branch, samples, grid, sides, limits, given, pieces, own)
-        of_begin = Step.of(batch.begin, given, grid, sides, limits, pieces, own, 0)
-        others = Step.of(batch.are_done, limits, pieces, grid.size, given.rules, own, 0)
-        return [of_end], [of_begin, others, *super().kernels()[1]]
+        _, grid, _, limits, given, pieces, own = self.handed(0)
+        (_, *steps), others = super().kernels()
+        return steps, [Step.of(batch.are_done, limits, pieces, grid.size, given.rules, own, 0), *others]
 
-    def _explore(self, handed: Handed, limits: npt.NDArray[Any]) -> None:
-        samples, grid, sides, _, given, pieces, own = handed
+    def _explore(self, handed: Handed) -> None:
+        samples, grid, rows, limits, given, pieces, own = handed
+        steps = self.made(handed)
         lanes, one, count, solved = own.lanes, self._iteration, 0, 0
         batch.plant_all(pieces)
         state: State | None = None
         while not self.stop[0]:
             begun = count
             if solved < self.settings.budget:
-                count = batch.begin(given, grid, sides, limits, pieces, own, count)
+                count = run(steps.begin, (given, grid, rows, limits, pieces, own, count))
             if count == 0:
                 break
             if count > begun:
@@ -310,7 +309,7 @@ class ArrayBatch(Batch):
             found = batch.are_done(limits, pieces, grid.size, given.rules, own, count)
             if found:
                 one.leave(state, lanes, own.room.done[:found])
-                batch.end(self.branch.made(), samples, grid, sides, limits, given, pieces, own)
+                run(steps.end, (steps.branch, samples, grid, rows.sides, limits, given, pieces, own))
                 state = state.of(one.xp.asarray(left(own.room.done[:found], count)))
                 count = batch.close_up(lanes, own.room.done, found, count)
                 solved += found

@@ -1,5 +1,5 @@
 """Nodes of `branch` relaxed many at a time by ADMM, and the subtrees below them: for every kind of single features and
-groups, with the user's rows as prices.
+groups, with the user's rows over σ as prices, and those over the weights as samples of infinite weight.
 
 All nodes share the columns, so an iteration of B of them is a few matrix products with matrices that never change; what
 a problem is stands in two proximal steps (`mipfs.kernels.batch`). Bounds are earned as everywhere: by a dual vector on
@@ -14,29 +14,33 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import boolean, int64
 
 from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Solved
 from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, Warm, branching, coarser
 from mipfs.kernels import batch, subtree, units
-from mipfs.kernels.batch_structures import Alive, Earned, Factor, Given, Lanes, Own, Room, Scoring, Shape
+from mipfs.kernels.batch_structures import Alive, BatchSteps, Earned, Factor, Given, Lanes, Own, Room, Scoring, Shape
 from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
+from mipfs.proof.cuts import dual_top
 from mipfs.regularisers.box import Box
 from mipfs.settings import BatchSettings, NodeSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import TakenOff
 
+MADE: dict[Any, BatchSteps] = {}
+"""The steps in machine code, by their branching rule: everything else of them has one type."""
 KINDS = "features", "scaled features", "groups", "tree"
 """Atoms whose columns are stored."""
 MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
@@ -46,11 +50,13 @@ MOST_LONG, MOST_COLUMNS, MOST_SPREAD = 2**23, 2048, 1.0
 up to which the batch goes before the kernels, see `leaves_less`."""
 FAR = 3e38
 """What is infinite, in float32."""
+OF_ENDS = 5.0
+"""How long the row of an end is, in A, in units of what rows of margins are on average."""
 WIDEST = 1e12
 """The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
 
-Handed = tuple[Samples, Grid, RowSides, npt.NDArray[Any], Given, Piece, Own]
-"""What `mipfs.kernels.batch.explore` takes, its steps aside."""
+Handed = tuple[Samples, Grid, SigmaRows, npt.NDArray[Any], Given, Piece, Own]
+"""What `mipfs.kernels.batch.explore` is handed."""
 
 
 def carries(problem: Problem) -> bool:
@@ -63,7 +69,7 @@ def carries(problem: Problem) -> bool:
         has_step and known and problem.atoms.kind in KINDS and not len(problem.selection.rows.extra) and block.is_stored
     ):
         return False
-    n, count = problem.data.n_samples, problem.atoms.columns(np.arange(problem.atoms.count)).ids.size
+    n, count = problem.dual_size, problem.atoms.columns(np.arange(problem.atoms.count)).ids.size
     is_near = problem.data.largest * math.sqrt(float(problem.c_i.max())) <= WIDEST
     return bool(is_near and n * count <= MOST_NUMBERS and min(n, count) ** 2 <= MOST_SQUARE)
 
@@ -90,7 +96,7 @@ def leaves_less(problem: Problem) -> bool:
 class Relaxed(NamedTuple):
     """A node that was relaxed alone.
 
-    alpha : (n,) its best dual vector;  warm : norms of the weights of the atoms, and the intercept
+    alpha : (N,) its best dual vector;  warm : norms of the weights of the atoms, and the intercept
     sigma : (k,);  y : (rows,) multipliers of the user's rows;  steps : iterations
     """
 
@@ -115,7 +121,10 @@ class Batch:
 
     Notes
     -----
-    Holds the columns of the alive atoms in float64, as they are stored, and y∘(X − z) in float32.
+    Holds the columns of the alive atoms in float64, as they are stored, and y∘(X − z) in float32; below both the ends
+    of rows over the weights, which count as samples whose margin is d'w (N are both together). Of a group with
+    ends that are no signs the iteration takes σ by the end of its first column alone: its points and bounds hold, but
+    may not meet, and then the node goes to the interior point.
     """
 
     def __init__(
@@ -140,11 +149,22 @@ class Batch:
         self._ids, self._scale = columns.ids[order], columns.scale[order]
         self._first = np.append(0, np.cumsum(np.bincount(columns.atom, minlength=alive.size)))
         self._off = TakenOff(problem.data, problem.bias)
+        self._ends_matrix = problem.ends.matrix[:, self._ids].toarray()
+        self._end_sizes = self._sizes_of_ends()
         penalty = given(np.array(problem.penalty[alive], dtype=float))
         most = -1 if problem.M is None else problem.M
         self.given = Given(
             Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
         )
+
+    def _sizes_of_ends(self) -> Array:
+        """The factor of every end of a row over the weights, in A: so that it is as long as `OF_ENDS` margins' rows."""
+        lengths: Array = np.linalg.norm(self._ends_matrix * (self._scale * math.sqrt(self.size)), axis=1)
+        if not lengths.size:
+            return lengths
+        squares = np.square(self._scale) * centred_squares(self.problem.data)[self._ids]
+        margins = math.sqrt(self.size * float(squares.sum()) / self.problem.data.n_samples)
+        return np.asarray(np.where(lengths > 0.0, OF_ENDS * margins / np.where(lengths > 0.0, lengths, 1.0), 1.0))
 
     def _shape(self) -> Shape:
         """What all nodes share, beside matrices."""
@@ -161,6 +181,8 @@ class Batch:
             _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
             np.float32(settings.of_weights * max(1, self.alive.size) / most), np.float32(settings.of_margins),
             np.float32(settings.over), problem.bias,
+            _narrow(-np.minimum(problem.ends.offsets * self._end_sizes, FAR)), given(problem.ends.offsets),
+            given(self._end_sizes),
         )  # fmt: skip
 
     def _ends(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
@@ -175,6 +197,9 @@ class Batch:
         block = problem.data.block(self._ids)
         X = np.ascontiguousarray(block.values.toarray() if block.is_sparse else block.values, dtype=float)
         A = (X - self._off[self._ids]) * (self._scale * root) * problem.data.y[:, None]
+        if problem.weight_rows:
+            A = np.vstack([A, self._ends_matrix * (self._scale * root) * self._end_sizes[:, None]])
+            X = np.vstack([X, self._ends_matrix])
         if A.shape[0] < A.shape[1]:
             values, U = np.linalg.eigh(A @ A.T)
             values = np.maximum(values, 0.0)
@@ -192,11 +217,15 @@ class Batch:
         ends = self._ends(regulariser.ends if regulariser.is_ridge else regulariser.forgiven)  # type: ignore[attr-defined]
         if regulariser.is_ridge:  # of atoms
             squares, centers = (_sums(one, self._first) for one in (squares, centers))
+        elif self._ids.size > self.alive.size:  # a sum over k columns rounds k times: so much more radius
+            room = 1.0 + np.repeat(np.diff(self._first), np.diff(self._first)) / self.problem.dual_size
+            squares, centers = squares * np.square(room), centers * np.square(room)
         scale = self._scale[self._first[:-1]] if self._ids.size else np.zeros(self.alive.size)
         low, high = (given(np.ascontiguousarray(end)) for end in ends)
         norms, centers = given(np.sqrt(squares)), given(np.sqrt(centers))
         scale = given(np.ascontiguousarray(scale))
-        return Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge)
+        n = self.problem.data.n_samples
+        return Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge, n)
 
     def stopped_by(self, stop: States) -> Batch:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -207,7 +236,7 @@ class Batch:
     def coarsen(self, loss: float) -> None:
         """Let explorations round dual vectors to whole bytes, see `mipfs.inner.boolean_node.Relaxation.coarsen`."""
         scoring, count = self.given.scoring, self.alive.size
-        norms = scoring.norms * scoring.scale if scoring.is_ridge else scoring.norms
+        norms = scoring.norms * scoring.scale if scoring.is_ridge else np.sqrt(_sums(scoring.norms**2, self._first))
         scores = count if self.problem.M is None else self.problem.M
         n = self.problem.data.n_samples
         self.bits, self.coarse = coarser(self.bits, self.size, norms, scores, n, loss, self.nodes)
@@ -236,25 +265,27 @@ class Batch:
         ----------
         nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        handed = _, grid, _, _, _, pieces, _ = self.laid_out(nodes, duals, limits.size, sides, prices)
+        handed = _, grid, _, _, _, pieces, _ = self.laid_out(nodes, duals, limits, sides, prices)
         try:
-            self._explore(handed, limits)
+            self._explore(handed)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
-            units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.data.n_samples)))
+            units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
             batch.plant_all(pieces)
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gathered(pieces)
 
-    def _explore(self, handed: Handed, limits: npt.NDArray[Any]) -> None:
+    def _explore(self, handed: Handed) -> None:
         """Explore in one compiled call, which lets other threads run."""
-        samples, grid, sides, _, given_, pieces, own = handed
-        batch.explore(self.branch.made(), samples, grid, sides, limits, given_, pieces, own)
+        batch.explore(self.made(handed), handed)
 
-    def laid_out(self, nodes: OpenNodes, duals: FirstDuals, count: int, sides: RowSides, prices: Array) -> Handed:
-        """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces; limits are unset."""
-        handed = _, grid, _, _, _, pieces, own = self._ready(count, sides)
-        first = np.empty((count, self.problem.data.n_samples))
+    def laid_out(
+        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+    ) -> Handed:
+        """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces, and their limits."""
+        handed = _, grid, _, own_limits, _, pieces, own = self._ready(limits.size, sides)
+        first = np.empty((limits.size, self.problem.dual_size))
         units.laid_out(nodes, duals, grid.c, pieces, first)
+        own_limits[:] = limits
         own.room.kept[:, 0], pieces.prices[:, 0] = first / self.size, prices
         return handed
 
@@ -267,30 +298,51 @@ class Batch:
         sides : the user's rows
         must_stop : asked now and then; what there is by then is returned
         """
-        samples, grid, _, _, given_, pieces, own = self._ready(1, sides)
-        pieces.states[0, 0], pieces.weights[0, 0] = states, 0.0
-        node = pieces.nodes[0, 0]
-        node["intercept"], node["start"], node["parent"] = 0.0, 0, 0
-        own.room.kept[0, 0] = 0.0
-        lanes, settings, meets = own.lanes, self.settings, False
-        lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
+        settings, meets = self.settings, False
+        handed = self.of_one(states, sides)
+        steps, lanes = self.made(handed), handed[-1].lanes
         try:
             while not (meets or must_stop()) and lanes.used[0] < settings.most_root:
-                meets = batch.relax(samples, grid, sides, given_, pieces, own, settings.near_root, 2 * settings.steps)
+                meets = batch.relax(steps, handed, settings.near_root, 2 * settings.steps)
         except ZeroDivisionError:
             return None
         if not (meets or must_stop()) and lanes.upper[0] - lanes.lower[0] > settings.stuck * abs(lanes.upper[0]):
             return None
         sizes = np.sqrt(_sums(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
         alpha, sigma = lanes.best[0].astype(float) * self.size, lanes.sigma[0].astype(float)
+        alpha[self.problem.data.n_samples :] *= self._end_sizes
         warm = Warm(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
         return Relaxed(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
 
-    @cached_property
-    def branch(self) -> Step:
-        """The branching rule, not compiled yet."""
+    def of_one(self, states: States, sides: RowSides) -> Handed:
+        """What `relax` takes, with one node of these states, from nothing."""
+        handed = _, _, _, limits, _, pieces, own = self._ready(1, sides)
+        pieces.states[0, 0], pieces.weights[0, 0], pieces.nodes["bound"][0, 0] = states, 0.0, -math.inf
+        own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0)  # none cuts it short
+        lanes = own.lanes
+        lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
+        return handed
+
+    def steps(self, handed: Handed) -> BatchSteps:
+        """The steps that are called by their address, not compiled yet."""
+        samples, grid, rows, limits, given_, pieces, own = handed
         nothing = np.empty(0)
-        return branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
+        branch = branching(self.rule, np.empty(0, dtype=np.int64), nothing, nothing)[1]
+        begin = given_, grid, rows, limits, pieces, own, 0
+        end = branch, samples, grid, rows.sides, limits, given_, pieces, own
+        return BatchSteps(
+            Step.of(batch.begin, *begin, returns=int64, lends=True),
+            Step.of(batch.advance, given_, rows, own, samples.loss, 0, given_.rules["steps"], lends=True),
+            Step.of(batch.look, given_, samples, rows, own, 0, lends=True),
+            Step.of(batch.end, *end, lends=True),
+            branch,
+        )
+
+    def made(self, handed: Handed) -> BatchSteps:
+        """The steps in machine code, looked up once a process."""
+        if self.rule not in MADE:
+            MADE[self.rule] = BatchSteps(*(step.made() for step in self.steps(handed)))
+        return MADE[self.rule]
 
     def _ready(self, count: int, sides: RowSides) -> Handed:
         """What `explore` takes, with the loss's functions in machine code."""
@@ -301,10 +353,11 @@ class Batch:
     def handed(self, count: int, sides: RowSides = NO_ROWS) -> Handed:
         """What `explore` takes, for `count` explorations: limits and the first dual vectors are unset."""
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
-        n, q, k = problem.data.n_samples, self._ids.size, self.alive.size
-        c = problem.c_i
-        samples = Samples(given(problem.data.y), given(c / self.size), self.loss.kernels.unmade, problem.bias)
-        top = given(self.loss.top(c))
+        n, q, k = problem.dual_size, self._ids.size, self.alive.size
+        c = dual_top(problem)
+        own_c = given(problem.c_i / self.size)
+        samples = Samples(given(problem.data.y), own_c, self.loss.kernels.unmade, problem.bias)
+        top = given(self.loss.top(problem.c_i))
         grid = Grid(given(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         sizes = q, self.given.factor.values.size, q, n, n, n
         e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
@@ -317,16 +370,19 @@ class Batch:
         own = Own(Lanes.of_size(B, n, q, k, rows), room, earned, work)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * m if rows else 0)
         pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
-        return samples, grid, sides, np.empty(count, LIMITS), self.given, pieces, own
+        of_rows = SigmaRows(sides, self.given.alive.penalty, self.size)
+        return samples, grid, of_rows, np.empty(count, LIMITS), self.given, pieces, own
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
         handed = self.handed(0)
-        samples, grid, sides, _, given_, pieces, own = handed
+        _, grid, _, _, _, pieces, own = handed
+        steps = self.steps(handed)
+        explore = Step.of(batch.explore, steps, handed)
+        alone = Step.of(batch.relax, steps, handed, 0.0, 0, returns=boolean)
         of_units = units.steps(pieces, grid.c, own.earned.v)
-        explore = Step.of(batch.explore, self.branch, *handed)
-        alone = Step.of(batch.relax, samples, grid, sides, given_, pieces, own, 0.0, 0)
-        return [explore], [alone, self.branch, *self.loss.kernels.steps, *of_units]
+        of_loss = self.loss.kernels.steps
+        return [explore, steps.begin, steps.advance], [alone, steps.look, steps.end, steps.branch, *of_loss, *of_units]
 
 
 def _narrow(array: Array) -> npt.NDArray[np.float32]:

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse, columnwise
+from mipfs.inner.end_terms import Sides, WithSides
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
@@ -26,9 +27,13 @@ from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
+from mipfs.losses.terms import Terms
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_of_dual, decoded, scores_of
+from mipfs.proof.cuts import Cut, cut_of_dual, decoded, feasible_dual, scores_of
+from mipfs.regularisers.base import Regulariser
+from mipfs.regularisers.box import Box
+from mipfs.regularisers.ridge import RIDGE
 from mipfs.settings import RelaxationSettings
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
@@ -122,6 +127,7 @@ class Boolean:
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection) if pricing is None else pricing
+        self.sides = Sides(problem.ends)
         self._last: tuple[InteriorPoint, Columns] | None = None
         self._sparse = self._stays_sparse()
         self._gradients = False
@@ -153,6 +159,7 @@ class Boolean:
             free = free[:0]
         start = self.loss.middle(self.c)
         start = balanced(start, self.y) if self.problem.bias else start
+        start = np.append(start, np.zeros(len(self.sides)))
         best, steps = self._earn(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
         if known is not None and self.must_stop():
             return self._stopped(best, known)
@@ -229,6 +236,7 @@ class Boolean:
         data = self.problem.data
         implicit = problem.bias or not np.any(data.center)
         few = 2 * self.row_lb.size <= self.settings.interior.rows and problem.selects_features
+        few = few and not len(self.sides)
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
     def work(self, count: int) -> float:
@@ -292,9 +300,10 @@ class Boolean:
             return False
         n, k = part.shape
         implicit = self.problem.bias or not np.any(self.problem.data.center[columns.ids])
+        implicit = implicit and not len(self.sides)
         return bool(implicit and part.nnz < DENSE_ROWS_ABOVE * n * k)
 
-    def _design(self, columns: Columns) -> Dense | Sparse:
+    def _design(self, columns: Columns, sides: Sides) -> Dense | Sparse:
         part = self._part(columns)
         root = np.sqrt(self.size)
         if self._is_implicit(part, columns):
@@ -304,7 +313,10 @@ class Boolean:
         part = part.toarray() if sparse.issparse(part) else part
         factors = columns.scale * root, self.y[:, None]
         stop = bool if self._patient else self.must_stop
-        return Dense(columnwise(part, self.off[columns.ids], *factors, must_stop=stop), self.must_stop)
+        Z = columnwise(part, self.off[columns.ids], *factors, must_stop=stop)
+        if len(sides):  # what is taken off a column is the intercept's, which no row has
+            Z = np.asfortranarray(np.vstack([Z, sides.matrix[:, columns.ids].toarray() * factors[0]]))
+        return Dense(Z, self.must_stop)
 
     def _polytope(self, columns: Columns) -> tuple[Polytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
@@ -346,7 +358,8 @@ class Boolean:
         """
         problem = self.problem
         size = self.size
-        Z = self._design(columns)
+        sides, regulariser = self._sided(columns)
+        Z = self._design(columns, sides)
         last = self._last
         polytope, self._row, self._sign = self._polytope(columns)
         penalty = np.concatenate(
@@ -357,16 +370,17 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        regulariser = problem.regulariser.at(columns.ids).scaled(size)
+        signs = np.append(self.y, np.zeros(len(sides)))  # the intercept stands in no row over the weights
         watch = Watch(
-            problem, Z, self.y, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal, enough=enough
-        )
-        loss = self.loss.terms_at(self.c) if last is None else last[0].loss
+            problem, Z, signs, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal,
+            enough=enough, sides=sides,
+        )  # fmt: skip
+        loss = self._terms(sides) if last is None else last[0].loss
         settings = self.settings.interior
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u), settings)
         kind = IterativeInteriorPoint if gradients else InteriorPoint
         method = kind(
-            Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser, settings=settings
+            Z, signs, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser, settings=settings
         )
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
@@ -381,6 +395,19 @@ class Boolean:
         multipliers = size * dual.multipliers
         return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)
 
+    def _sided(self, columns: Columns) -> tuple[Sides, Regulariser]:
+        """The rows over the weights, and the regulariser: a box is more rows where every σ is fixed."""
+        regulariser = self.problem.regulariser.at(columns.ids)
+        if len(self.sides) and not columns.movable.size and isinstance(regulariser, Box):
+            low, high = (np.broadcast_to(end, columns.ids.shape) for end in regulariser.ends)
+            return self.sides.with_box(columns.ids, low, high), RIDGE
+        return self.sides, regulariser.scaled(self.size)
+
+    def _terms(self, sides: Sides) -> Terms:
+        """The terms of the loss, and of the rows over the weights."""
+        own = self.loss.terms_at(self.c)
+        return WithSides(own, sides) if len(sides) else own
+
     def _multipliers(self, point: Point) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
         return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size).astype(float)
@@ -388,18 +415,22 @@ class Boolean:
     def _earn(self, alpha: Array, y: Array) -> Earned:
         """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
         problem = self.problem
-        spread = problem.c_i * (alpha / self.c)[self.kind]
+        count = self.c.size
+        spread = problem.c_i * (alpha[:count] / self.c)[self.kind]
         if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
             spread = balanced(np.maximum(spread, 0.0), problem.data.y)
+        if len(self.sides):
+            spread = np.append(spread, self.size * self.sides.of_ends(alpha[count:]))
         factor = 1.0
-        if problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain:
+        scales = problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain
+        if scales and not problem.weight_rows:
             exact = decoded(self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias))
             scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
                 factor = multiple
                 spread = multiple * exact
-        dual = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
+        dual = feasible_dual(problem, spread)
         cut = cut_of_dual(problem, dual)
         cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]

@@ -379,12 +379,13 @@ class Relaxation:
         """The steps that `explore` calls by their address, not compiled yet."""
         alive, samples, _, sides, _, _, work = handed
         model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
-        minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
+        minimise = Step.of(minimise_model, model, 0.0, 0, work.w, lends=True)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
         goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop, work.steering)
         point = structures.Point(work.w, work.best, work.best)
-        relax = Step.of(boolean_newton.relax, minimise, alive.Z, samples, in_play, goal, point, work.newton[0])
-        price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)
+        asked = minimise, alive.Z, samples, in_play, goal, point, work.newton[0]
+        relax = Step.of(boolean_newton.relax, *asked, lends=True)
+        price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0, lends=True)
         return Steps(relax, minimise, price, branching(self.rule, work.columns, work.w, work.sigma)[1])
 
     def _made_for(self, handed: Handed, has_rows: bool) -> Steps:

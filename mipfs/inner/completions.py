@@ -43,7 +43,7 @@ def are_few(problem: Problem, settings: CompletionSettings) -> bool:
         if len(problem.rows.extra) > 0:
             return False
         problem = problem.replace(rows=UserRows.empty(problem.atoms.count), derived=())
-    return carries(problem) and problem.regulariser.is_ridge
+    return carries(problem) and problem.regulariser.is_ridge and not problem.weight_rows
 
 
 def first_places(problem: Problem) -> int:

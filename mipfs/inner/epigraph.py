@@ -1,6 +1,6 @@
 """The relaxed master over cuts, in HiGHS: what bounds v(σ) from below by what is known of it.
 
-min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  for every cut s                       (Aytug 2015, (10), RMP)
+min c'σ + d'z + η   s.t.   (σ, z) ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  for every cut s                (Aytug 2015, (10), RMP)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Epigraph:
         self.program = self.model.program
         self.eta, self.first = self.program.n_columns, self.program.n_rows
         self.program.add_column(1.0, -highs.infinity(), highs.infinity())
-        self.program.set_costs(penalty / scale)
+        self.program.set_costs(np.append(penalty, selection.rows.extra.cost * self.model.columns) / scale)
 
     def add(self, constant: float, slopes: Array) -> float:
         """Add a cut as a row, divided by its largest coefficient.

@@ -165,7 +165,7 @@ class ReducedSystem:
             same = self.atom[:, None] == self.atom[None, :]
             M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
         if border:
-            M[k, :k], M[k, k] = self.Z.pull(D * self.y), D.sum()
+            M[k, :k], M[k, k] = self.Z.pull(D * self.y), (D * np.square(self.y)).sum()
         if len(S) and k:
             wide = np.zeros((2, k + border, len(S)))
             wide[0, :k], wide[1, :k] = self.G, self._rows_solve(self.G.T).T

@@ -43,7 +43,7 @@ class RegularisedSolver:
 
     Parameters
     ----------
-    problem : Problem with a pointwise loss, over single features
+    problem : Problem with a pointwise loss, over features or groups as they are
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -105,6 +105,7 @@ class RegularisedSolver:
         A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
         u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([FIRST_RHO, 0.0, 0.0])
+        u[:k] = np.clip(0.0, low, high)
         if start is not None:
             w, b, last, rho = start
             u[:k] = np.clip(w / root, low, high)
@@ -112,12 +113,13 @@ class RegularisedSolver:
             alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
             state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
         ends = low, high
-        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made)
+        nothing = given(np.zeros((0, k))), given(np.zeros(0)), given(np.zeros(0))
+        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made, *nothing, 0.0)
         for attempt in range(ATTEMPTS):
             until = self.enough / self.size if attempt == 0 else np.inf
             pace = Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
             state[1] = 0.0
-            boxed(posed, u, alpha, state, pace)
+            boxed(posed, u, alpha, np.zeros(0), state, pace)
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 return None
             found = self._boxed_svm(A, (u, alpha), ends, state)

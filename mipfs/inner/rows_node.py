@@ -49,7 +49,7 @@ from mipfs.kernels.subtree import STUCK
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_of_dual
+from mipfs.proof.cuts import Cut, cut_of_dual, dual_top, feasible_dual
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
 from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
@@ -99,9 +99,11 @@ def relaxes(problem: Problem, wanted: str | None = None) -> str:
         What is wanted cannot.
     """
     able = [name for name, can in (("kernels", prices_suffice), ("batch", batch_carries)) if can(problem)]
+    able = able if problem.regulariser.is_monotone else []
     able.append("interior")
     loss = get_loss(problem.loss)
-    if "batch" in able and problem.selection.is_plain and loss.kernels is not None and loss.kernels.arrays is not None:
+    is_plain = problem.selection.is_plain and not problem.weight_rows
+    if "batch" in able and is_plain and loss.kernels is not None and loss.kernels.arrays is not None:
         able.append("array")
     if wanted is not None and wanted not in able:
         raise UsageError(f"relax = {wanted!r} does not take this problem; it is {' or '.join(map(repr, able))}")
@@ -283,7 +285,7 @@ class RowsRelaxation:
 
     def _each(self, unit: Unit) -> list[RowsOutcome]:
         """Solve nodes by the interior point, one after the other."""
-        opened = unit.opened(self.problem.c_i, self.alive.size)
+        opened = unit.opened(dual_top(self.problem), self.alive.size)
         asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in unit.limits]
         return [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)]
 
@@ -344,8 +346,7 @@ class RowsRelaxation:
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        whole, q = self.loss.feasible_dual(alpha, self.problem.c_i, self.problem.data.y, self.problem.bias)
-        return whole, q
+        return feasible_dual(self.problem, alpha)
 
     def _ends(self, states: States) -> tuple[Array, Array]:
         low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms import Columns
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
+from mipfs.inner.row_svm import RowSolver
 from mipfs.losses import loss_of
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, value_below
 from mipfs.svm.solver import SVM
 
 SUPPORT_SIGMA = 1e-7
@@ -71,6 +75,8 @@ class Subproblem:
         self.atoms = problem.atoms
         self.loss = loss_of(problem)
         own = problem.regulariser.is_ridge
+        self._relaxed = boolean.Boolean(problem, must_stop) if problem.weight_rows else None
+        self._with_multipliers = RowSolver(problem) if problem.weight_rows else None
         self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias) if own else RegularisedSolver(problem)
         self._solver.must_stop = must_stop
         self._weights = np.zeros(problem.data.n_features)
@@ -89,8 +95,12 @@ class Subproblem:
         if self._last is not None:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
         self._solver.enough = enough - fixed
-        svm = self._svm(columns.ids, part, tol, start)
+        if self._relaxed is None:
+            svm = self._svm(columns.ids, part, tol, start)
+        else:
+            svm = self._with_rows(self._relaxed, columns, sigma, (fixed, tol, enough))
         stalled = svm.gap > max(STALLED_GAP_MULTIPLE * tol, STALLED_GAP) and svm.dual + fixed < enough
+        stalled = stalled and self._relaxed is None
         if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(self.problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
@@ -106,7 +116,7 @@ class Subproblem:
         """The cut that a solved SVM's dual vector earns."""
         dual: Dual
         if svm.combination is None:
-            g = dual_value_below(self.loss, svm.alpha, self.problem.c_i)
+            g = value_below(self.problem, svm.alpha)
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
             g = svm.combination.value_below
@@ -119,6 +129,67 @@ class Subproblem:
         """The SVM on columns (k,) with their shares σ_j λ_j² (k,)."""
         svm: SVM = self._solver.solve(ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
         return svm
+
+    def _with_rows(
+        self, relaxed: boolean.Boolean, columns: Columns, sigma: Array, asked: tuple[float, float, float]
+    ) -> SVM:
+        """The SVM with rows over the weights, on a selection, its weights brought into the rows: by Newton's steps, or
+        by the interior point where these do not bring it home.
+
+        Without columns all weights are 0, and the rows say nothing.
+
+        Parameters
+        ----------
+        asked : what the selection costs, the tolerance, and the value that is enough
+        """
+        problem, (fixed, tol, enough) = self.problem, asked
+        data = problem.data
+        inside = np.flatnonzero(sigma > SUPPORT_SIGMA)
+        if not inside.size:
+            svm: SVM = self.loss.Solver(data, problem.c_i, problem.bias).solve(inside, tol=tol)
+            return replace(svm, alpha=np.append(svm.alpha, np.zeros(problem.ends.count)))
+        assert np.all(sigma[inside] == 1.0), "a fractional selection"
+        last, quick = self._last, self._with_multipliers
+        assert quick is not None
+        quick.must_stop = self.must_stop
+        start = None if last is None else replace(last, w=self._weights[columns.ids])
+        found = quick.solve(
+            columns.ids, columns.scale, tol, enough - fixed, start,
+            lambda w, b: self._valued(inside, columns.ids, w, b, fixed),
+        )  # fmt: skip
+        if found is not None:
+            return found
+        solver = copy.copy(relaxed)
+        solver.must_stop = self.must_stop
+        solved = solver.solve(sigma, sigma, tol, lambda lower, upper: lower >= enough)
+        w, value = self._valued(inside, solved.ids, solved.w, solved.b, fixed)
+        alpha, q = decoded(solved.cut.dual), int(solved.cut.dual[1])
+        return SVM(w, solved.b, alpha, value, solved.lower - fixed, 0.5, solved.steps, q)
+
+    def _valued(self, atoms: Integers, ids: Integers, w: Array, b: float, fixed: float) -> tuple[Array, float]:
+        """Weights of the columns of some atoms brought into the rows, and what they cost beside `fixed`."""
+        w = self._brought_in(atoms, ids, w)
+        value = self.problem.evaluate(atoms, w, b)
+        if not math.isfinite(value):  # numbers too far apart: no weights at all keep every row
+            w = np.clip(np.zeros(w.size), *self.problem.regulariser.at(ids).ends)
+            value = self.problem.evaluate(atoms, w, b)
+        return w, value - fixed
+
+    def _brought_in(self, atoms: Integers, ids: Integers, w: Array) -> Array:
+        """Weights of the columns of some atoms, in the rows over the weights and between their bounds.
+
+        Of a column that stands in several atoms the weights count by their sum, and are moved in proportion: where the
+        rows leave that sum nothing, all of them are 0.
+        """
+        distinct, place = np.unique(ids, return_inverse=True)
+        total = np.bincount(place, w, minlength=distinct.size).astype(float)
+        low, high = self.problem.regulariser.at(distinct).ends
+        moved = self.problem.ends.brought_in(distinct, total, (low, high))
+        if distinct.size == ids.size:
+            return np.asarray(moved[place])
+        apart = moved / np.bincount(place)
+        factor = np.divide(moved, total, out=np.zeros(total.size), where=total != 0.0)
+        return np.asarray(np.where(total[place] != 0.0, w * factor[place], apart[place]))
 
     def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
@@ -151,7 +222,7 @@ class Subproblem:
         check_positions(ids, self._weights.size)
         if (
             w.shape != ids.shape
-            or alpha.shape != self.problem.c_i.shape
+            or alpha.shape != (self.problem.dual_size,)
             or not all(np.isfinite(one).all() for one in (w, alpha, b, rho))
         ):
             raise ValueError("a warm start is of other columns or samples")

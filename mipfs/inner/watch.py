@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.designs import Dense, Sparse
+from mipfs.inner.end_terms import Sides
 from mipfs.inner.interior import Point
 from mipfs.inner.reduced_system import Polytope
 from mipfs.kernels.bound import gains, largest
@@ -58,6 +59,7 @@ class Watch:
         regulariser: Regulariser,
         goal: float,
         enough: Callable[[float, float], bool],
+        sides: Sides,
     ) -> None:
         self.problem = problem
         self.Z = Z
@@ -68,6 +70,7 @@ class Watch:
         self.polytope = polytope
         self.goal = goal
         self.enough = enough
+        self.sides = sides
         self.loss = get_loss(problem.loss)
         self.regulariser = regulariser
         self.lower, self.upper = -np.inf, np.inf
@@ -103,13 +106,20 @@ class Watch:
 
     def _lower(self, point: Point) -> float:
         c = self.c
-        alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
+        alpha = np.clip(point.alpha[: c.size], 0.0, self.loss.top(c))
         if self.problem.bias:
-            alpha = balanced(alpha, self.y)
-        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(alpha))  # ω² of the ridge
+            alpha = balanced(alpha, self.y[: c.size])
+        nu = self.sides.allowed(point.alpha[c.size :])
+        whole = np.append(alpha, nu) if nu.size else alpha
+        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(whole))  # ω² of the ridge
+        return self._lower_of(point, alpha, squares) - (self.sides.cost(nu) if nu.size else 0.0)
+
+    def _lower_of(self, point: Point, alpha: Array, squares: Array) -> float:
+        """The bound of what the samples have of a dual vector, and of the scores of the columns."""
+        c = self.c
         if self.problem.selection.is_plain:
             taken = self._taken(squares)
-            scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
+            scales = self.regulariser.is_homogeneous and not np.any(self.penalty) and not len(self.sides)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
             # The value at tα is g(tα) − t²·½Σs, and t is the best one.
             if t is not None:
@@ -141,7 +151,9 @@ class Watch:
         sigma = np.clip(point.x, 1e-12, 1.0)
         count = self.columns.movable.size
         plain = self.problem.selection.is_plain
-        value = self._loss(w, point.b)
+        value = self._loss(point)
+        if value == np.inf:
+            return value
         if count == 0:
             return value + float(self.regulariser.value(w).sum())
         if self.regulariser.is_ridge and plain and self.columns.ids.size == count + self.columns.inside.size:
@@ -162,8 +174,17 @@ class Watch:
         own[self.movable] = sigma[self.columns.atom[self.movable]]
         return value + float(self.regulariser.perspective(w, own).sum()) + float(self.penalty[:count] @ sigma[:count])
 
-    def _loss(self, w: Array, b: float) -> float:
-        return float(self.loss.value(self.Z.times(w) + (self.y * b if self.problem.bias else 0.0), self.c))
+    def _loss(self, point: Point) -> float:
+        """L, and what the rows over the weights that are broken by a little would cost; inf where it is much."""
+        n = self.c.size
+        margins = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
+        value = float(self.loss.value(margins[:n], self.c))
+        if not len(self.sides):
+            return value
+        broken = self.sides.broken(margins[n:])
+        if broken.max() > FEASIBLE_VIOLATION * max(1.0, float(np.abs(margins[n:]).max())):
+            return np.inf
+        return value + 2.0 * float(np.abs(point.alpha[n:]) @ broken)
 
     def _violation(self, x: Array) -> Array:
         """How far a point is outside of every row, (r,)."""

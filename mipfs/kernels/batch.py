@@ -11,6 +11,9 @@ where c = x + u_x and d = m + u_m hold the scaled multipliers. α = ρ_m (h − 
 A'A = VΛV' the inverse is V (κ + Λ)⁻¹ V', so that every node has penalties of its own. The columns are centred, so
 that A'y = 0: the intercept, which has no penalty, is y'd/n. The iterations are in float32: no bound rests on them. B
 nodes of n samples, q columns and G atoms.
+
+An end of a row over the weights, d'w ≥ −o, is one more row of A, with 0 in place of its label and h = max(v, −o) for
+its proximal step: a sample of infinite weight. Its α is the multiplier ν; N are the samples and the ends behind them.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ from mipfs.kernels.subtree import (
     split,
 )
 from mipfs.kernels.vectors import copy_to
-from mipfs.kernels.weights_step import HUGE, TINY, SigmaRows, reprice, weights_step
+from mipfs.kernels.weights_step import HUGE, TINY, reprice, weights_step
+from mipfs.pointers import call
 from mipfs.regularisers import base, box
 
 sum_error = register_jitable(bound.sum_error)  # what compiled code calls, Python calls as it stands
@@ -65,37 +69,38 @@ COSTS = 3.0
 """What a miss costs, in units of the row's multiplier: that is near the optimal one, not there."""
 EARLY = 40
 """Iterations after which the multipliers of rows say what a miss costs."""
+MOST_BITS = np.int64(52)
+"""Bits of the largest multiplier of a row over the weights, as in `mipfs.proof.cuts`."""
 
 
 @compiled(nogil=True)
-def explore(branch, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
+def explore(steps, handed):  # type: ignore[no-untyped-def]
     """Explore from several open nodes at once; each is in place 0 of a piece of its own.
 
     choose open nodes for the lanes that are free; iterate; look at both values; earn and settle those that are done
 
     Parameters
     ----------
-    samples, grid, sides, limits, pieces : as in `mipfs.kernels.structures`
-    branch : a rule of `mipfs.branching`;  given : Given;  own : Own
+    steps : BatchSteps
+    handed : samples, grid, SigmaRows, limits, Given, pieces, Own; the others as in `mipfs.kernels.structures`
     """
-    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
+    samples, grid, rows, limits, given, pieces, own = lent(handed)
     lanes, room, rules = own.lanes, own.room, given.rules
-    rows = SigmaRows(sides, given.alive.penalty, grid.size)
     plant_all(pieces)
     count, solved = ZERO, ZERO
     while own.work.stop[0] == 0:
         if solved < rules.budget:
-            count = begin(given, grid, sides, limits, pieces, own, count)
+            count = call(steps.begin, given, grid, rows, limits, pieces, own, count)
         if count == 0:
             break
-        advance(given.shape, given.factor, rows, lanes, room, samples.loss, count, rules.steps)
-        look(given, samples, rows, own, count)
+        call(steps.advance, given, rows, own, samples.loss, count, rules.steps)
+        call(steps.look, given, samples, rows, own, count)
         found = are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
-            end(branch, samples, grid, sides, limits, given, pieces, own)
+            call(steps.end, steps.branch, samples, grid, rows.sides, limits, given, pieces, own)
             count = close_up(lanes, room.done, found, count)
             solved += found
-        adapt(lanes, rules.adapt, count)
+        adapt(lanes, given.shape.y.size, rules.adapt, count)
     give_back(pieces)
 
 
@@ -104,53 +109,50 @@ def plant_all(pieces):  # type: ignore[no-untyped-def]
     """Every piece is its open node alone."""
     pieces = lent(pieces)
     for i in range(pieces.totals.shape[0]):
-        plant(piece_of(pieces, i))
+        plant(lent(piece_of(pieces, i)))
 
 
 @compiled(nogil=True)
-def begin(given, grid, sides, limits, pieces, own, count):  # type: ignore[no-untyped-def]
+def begin(given, grid, rows, limits, pieces, own, count):  # type: ignore[no-untyped-def]
     """Take open nodes into the lanes behind `count`; returns how many lanes are in use then."""
-    grid, sides, given, pieces, own = lent((grid, sides, given, pieces, own))
     lanes = own.lanes
-    more = count + next_nodes(sides, limits, pieces, lanes.of[count:], lanes.node[count:])
+    more = count + next_nodes(rows.sides, limits, pieces, lanes.of[count:], lanes.node[count:])
     if more > count:
-        _fill(given, grid, SigmaRows(sides, given.alive.penalty, grid.size), pieces, own, count, more)
+        _fill(given, grid, rows, pieces, own, count, more)
     return more
 
 
 @compiled(nogil=True)
 def end(branch, samples, grid, sides, limits, given, pieces, own):  # type: ignore[no-untyped-def]
     """Earn the bounds of nodes that are done, whose lanes stand in `own.room.done`, and settle them."""
-    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
     found = 0
     while found < own.room.done.size and own.room.done[found] >= 0:
         found += 1
-    _to_duals(samples, grid, limits, own, found)
+    _to_duals(samples, grid, given.shape, limits, own, found)
     scores_above(given.scoring, given.shape.first, own.earned, found)
     for f in range(found):
         _settle(branch, given, grid, sides, limits, pieces, own, f)
 
 
 @compiled(nogil=True)
-def relax(samples, grid, sides, given, pieces, own, tol, more):  # type: ignore[no-untyped-def]
-    """Relax the node in place 0 of the only piece by `more` iterations, or until both its values meet to `tol`.
+def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
+    """Relax the open node of the only piece by `more` iterations, or until its values meet to `tol`: whether they do.
 
-    The first call begins with it, which `lanes.used` = 0 says; returns whether they meet.
+    The first call begins with it, which `lanes.used` = 0 says; then it is in the first lane. `handed` : as of `explore`
     """
-    samples, grid, sides, given, pieces, own = lent((samples, grid, sides, given, pieces, own))
-    lanes, room, rules = own.lanes, own.room, given.rules
-    rows = SigmaRows(sides, given.alive.penalty, grid.size)
+    samples, grid, rows, limits, given, pieces, own = lent(handed)
+    lanes, rules = own.lanes, given.rules
     if lanes.used[0] == 0:
-        lanes.of[0], lanes.node[0] = 0, 0
-        _fill(given, grid, rows, pieces, own, ZERO, ONE)
+        plant_all(pieces)
+        call(steps.begin, given, grid, rows, limits, pieces, own, ZERO)
     end = lanes.used[0] + more
     while lanes.used[0] < end:
-        advance(given.shape, given.factor, rows, lanes, room, samples.loss, ONE, rules.steps)
-        look(given, samples, rows, own, ONE)
+        call(steps.advance, given, rows, own, samples.loss, ONE, rules.steps)
+        call(steps.look, given, samples, rows, own, ONE)
         short = lanes.upper[0] - lanes.lower[0]
         if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
-        adapt(lanes, rules.adapt, ONE)
+        adapt(lanes, given.shape.y.size, rules.adapt, ONE)
     return False
 
 
@@ -165,9 +167,9 @@ def give_back(pieces):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def advance(shape, factor, rows, lanes, room, loss, count, steps):  # type: ignore[no-untyped-def]
+def advance(given, rows, own, loss, count, steps):  # type: ignore[no-untyped-def]
     """Some iterations of the first `count` nodes."""
-    shape, factor, rows, lanes, room = lent((shape, factor, rows, lanes, room))
+    shape, factor, lanes, room = given.shape, given.factor, own.lanes, own.room
     A, V, back, across = factor.A, factor.V, factor.back, factor.across
     x, m, d = lanes.x[:count], lanes.m[:count], lanes.d[:count]
     e, s, t = room.e[:count], room.s[:count], room.t[:count]
@@ -226,14 +228,13 @@ def _less(e, x):  # type: ignore[no-untyped-def]
 def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
     """m ← m + b y."""
     for b in range(m.shape[0]):
-        for i in range(m.shape[1]):
+        for i in range(y.size):
             m[b, i] += intercept[b] * y[i]
 
 
 @compiled(nogil=True)
 def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
-    given, samples, rows, own = lent((given, samples, rows, own))
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
     _in_box(shape, lanes, count, a)
@@ -261,10 +262,15 @@ def _fill(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-unty
 @compiled(nogil=True)
 def _margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
     """h = prox_ℓ(2m − d) of the first `count` nodes, α = h − (2m − d), d ← d + r (h − m), and the intercept."""
-    shape, lanes = lent((shape, lanes))
+    n = shape.y.size
     for b in range(count):
         part = f4(1) / lanes.rm[b]
-        proximal(loss.proximal, lanes.m[b], lanes.d[b], shape.c, part, shape.relax, lanes.alpha[b])
+        proximal(loss.proximal, lanes.m[b, :n], lanes.d[b, :n], shape.c, part, shape.relax, lanes.alpha[b, :n])
+        for k in range(shape.bends.size):
+            m, d = lanes.m[b, n + k], lanes.d[b, n + k]
+            short = max(shape.bends[k] - (m + m - d), f4(0))
+            lanes.alpha[b, n + k] = short
+            lanes.d[b, n + k] = d + shape.relax * (m - d + short)
         if shape.bias:
             lanes.intercept[b] = _mean_product(lanes.d[b], shape.y)
 
@@ -280,7 +286,7 @@ def _mean_product(d, y):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, fastmath=True)
 def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
-    """α of the first `count` nodes, a (B, n): in units of the largest weight, in its box, both classes in balance."""
+    """α of the first `count` nodes, a (B, N): in units of the largest weight, in its box, both classes in balance."""
     y, top, n = shape.y, shape.top, shape.y.size
     for b in range(count):
         up, down = f4(0), f4(0)
@@ -298,6 +304,8 @@ def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
             for_down = least / down if down > TINY else f4(0)
             for i in range(n):
                 a[b, i] *= for_up if y[i] > 0 else for_down
+        for i in range(n, a.shape[1]):
+            a[b, i] = max(lanes.rm[b] * lanes.alpha[b, i], f4(0))
 
 
 @compiled(nogil=True)
@@ -306,11 +314,11 @@ def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: igno
 
     g(α) − Σ over the forced of γ − the largest γ that there is room for,  and  R(w) + Σ costs σ + L(A w)
 
-    where γ is what an atom gains at the prices of the rows; the second has what σ misses of them added.
+    where γ is what an atom gains at the prices of the rows; the second has what σ misses of them added, and w of those
+    over the weights.
 
-    a (B, n) α, omega (B, q) A'α, margins (B, n) of w and the intercept
+    a (B, N) α, omega (B, q) A'α, margins (B, N) of w and the intercept
     """
-    shape, rows, lanes, samples = lent((shape, rows, lanes, samples))
     c, loss = samples.c, samples.loss
     n, G = c.size, shape.first.size - 1
     wide, other, spare, sums = np.empty(n), np.empty(n), np.zeros(n), np.empty(2)
@@ -319,16 +327,17 @@ def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: igno
         for i in range(n):
             wide[i] = a[b, i]
         dual(loss.dual, wide, c, sums)
-        lower = sums[0] + lanes.constant[b]
+        cost, broken = _of_ends(shape, a[b], margins[b], lanes.used[b] <= EARLY)
+        lower = sums[0] + lanes.constant[b] - cost
         lower -= _best_gains(shape, lanes.costs[b], omega[b], lanes.states[b], lanes.room[b], gain)
         if lower > lanes.lower[b]:
             lanes.lower[b] = lower
-            lanes.best[b] = a[b]
+            copy_to(a[b], lanes.best[b])
             copy_to(lanes.y[b], lanes.paid[b])
         for i in range(n):
             wide[i] = margins[b, i]
         at_margins(loss.at_margins, wide, spare, c, 1e30, other, sums)
-        upper = sums[0] + _term_of(shape, lanes.w[b], lanes.sigma[b])
+        upper = sums[0] + broken + _term_of(shape, lanes.w[b], lanes.sigma[b])
         upper += missed_by(rows.sides, lanes.y[b], lanes.sigma[b], lanes.used[b] <= EARLY) / rows.size
         if upper < lanes.upper[b]:
             lanes.upper[b] = upper
@@ -363,6 +372,24 @@ def _best_gains(shape, costs, omega, states, room, gain):  # type: ignore[no-unt
     for q in range(k):
         total += gain[q]
     return total
+
+
+@compiled(nogil=True)
+def _of_ends(shape, a, margins, is_early):  # type: ignore[no-untyped-def]
+    """What the ends of rows over the weights take off g, and about what w would lose if it kept those that it breaks.
+
+    a, margins : (N,) α, and those of w;  as in `missed_by`, but that breaking a row is not to be feared for ever
+    """
+    n = shape.y.size
+    cost, lost = 0.0, 0.0
+    for k in range(shape.bends.size):
+        cost -= np.float64(a[n + k]) * shape.bends[k]
+        broken = np.float64(shape.bends[k] - margins[n + k])
+        if broken > 0.0:
+            if broken > ALLOWED * shape.sizes[k] and is_early and a[n + k] == 0:
+                return cost, np.inf
+            lost += COSTS * a[n + k] * broken
+    return cost, lost
 
 
 @compiled(nogil=True)
@@ -409,11 +436,10 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
 
     of, node : (wanted,) out: their pieces, and their numbers there. Those beyond the cutoff are closed.
     """
-    pieces = lent(pieces)
     bounds = np.empty(of.size)
     found = 0
     for i in range(limits.size if of.size > 0 else 0):
-        piece = piece_of(pieces, i)
+        piece = lent(piece_of(pieces, i))
         total = piece.totals[0]
         room, out = _room_of(sides, piece)
         mine = 0
@@ -470,7 +496,6 @@ def _last_of(of, found, i):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _enter_lanes(shape, M, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Put nodes into the lanes from `begin` to `count`, and the dual vectors that they begin with in `room.a`."""
-    rows, pieces, own = lent((rows, pieces, own))
     lanes, room, work = own.lanes, own.room, own.work
     for b in range(begin, count):
         i, t = lanes.of[b], lanes.node[b]
@@ -487,8 +512,10 @@ def _enter_lanes(shape, M, rows, pieces, own, begin, count):  # type: ignore[no-
         reprice(rows, lanes, b, work.priced, work.dense)
         lanes.rx[b], lanes.rm[b] = shape.rx, shape.rm
         lanes.lower[b], lanes.upper[b] = -np.inf, np.inf
-        room.a[b] = room.kept[i, node.start]
-        lanes.best[b] = room.a[b]
+        copy_to(room.kept[i, node.start], room.a[b])
+        for k in range(shape.bends.size):
+            room.a[b, shape.y.size + k] /= shape.sizes[k]
+        copy_to(room.a[b], lanes.best[b])
 
 
 @compiled(nogil=True, fastmath=True)
@@ -525,8 +552,8 @@ def _warm_margins(lanes, begin, count, a):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def adapt(lanes, first, count):  # type: ignore[no-untyped-def]
-    """New penalties for nodes after `first` iterations, and twice, four and eight times as many.
+def adapt(lanes, n, first, count):  # type: ignore[no-untyped-def]
+    """New penalties for nodes of n samples after `first` iterations, and twice, four and eight times as many.
 
     ρ_x ← ‖ρ_x u_x‖/‖x‖,  ρ_m ← ‖ρ_m u_m‖/‖m − 1‖: of the sizes of the multipliers and of what they belong to.
     """
@@ -536,7 +563,7 @@ def adapt(lanes, first, count):  # type: ignore[no-untyped-def]
             continue
         old_x, old_m = lanes.rx[b], lanes.rm[b]
         new_x = _penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
-        new_m = _penalty_of(lanes.m[b], lanes.d[b], f4(1), old_m)
+        new_m = _penalty_of(lanes.m[b, :n], lanes.d[b, :n], f4(1), old_m)
         _rescale(lanes.x[b], lanes.c[b], old_x / new_x)
         _rescale(lanes.m[b], lanes.d[b], old_m / new_m)
         lanes.rx[b], lanes.rm[b], lanes.scale[b] = new_x, new_m, f4(0)
@@ -564,15 +591,16 @@ def _rescale(x, c, factor):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
     """Put what is in one lane into another."""
-    lanes.x[to], lanes.c[to], lanes.m[to], lanes.d[to] = lanes.x[from_], lanes.c[from_], lanes.m[from_], lanes.d[from_]
-    lanes.best[to], lanes.states[to] = lanes.best[from_], lanes.states[from_]
+    for rows in (lanes.x, lanes.c, lanes.w, lanes.m, lanes.d, lanes.alpha, lanes.best, lanes.costs):
+        copy_to(rows[from_], rows[to])
+    for rows in (lanes.y, lanes.paid):
+        copy_to(rows[from_], rows[to])
+    copy_to(lanes.states[from_], lanes.states[to])
     lanes.intercept[to], lanes.rx[to], lanes.rm[to] = lanes.intercept[from_], lanes.rx[from_], lanes.rm[from_]
-    lanes.alpha[to], lanes.w[to] = lanes.alpha[from_], lanes.w[from_]
     lanes.scale[to], lanes.room[to], lanes.of[to] = lanes.scale[from_], lanes.room[from_], lanes.of[from_]
     lanes.node[to], lanes.used[to] = lanes.node[from_], lanes.used[from_]
     lanes.lower[to], lanes.upper[to] = lanes.lower[from_], lanes.upper[from_]
-    lanes.costs[to], lanes.value[to], lanes.constant[to] = lanes.costs[from_], lanes.value[from_], lanes.constant[from_]
-    lanes.y[to], lanes.paid[to] = lanes.y[from_], lanes.paid[from_]
+    lanes.value[to], lanes.constant[to] = lanes.value[from_], lanes.constant[from_]
 
 
 @compiled(nogil=True)
@@ -628,15 +656,14 @@ def _are_clear(lower, upper, edge, known, limit, rules, steering):  # type: igno
 
 
 @compiled(nogil=True)
-def _to_duals(samples, grid, limits, own, found):  # type: ignore[no-untyped-def]
+def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-untyped-def]
     """Put the best dual vectors of nodes that are done on the grid: α, v = α∘y, and g rounded down.
 
     One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn`.
     """
-    samples, grid, own = lent((samples, grid, own))
     lanes, work, earned = own.lanes, own.work, own.earned
-    n = grid.c.size
-    alpha = work.alphas[0]
+    n = samples.y.size
+    alpha = work.alphas[0, :n]
     for f in range(found):
         b = own.room.done[f]
         for i in range(n):
@@ -644,25 +671,60 @@ def _to_duals(samples, grid, limits, own, found):  # type: ignore[no-untyped-def
             work.best[i] = value if value > 0.0 else 0.0
         lost = work.steering.far_below * (limits[lanes.of[b]].cutoff - grid.size * lanes.lower[b])
         bits = work.steering.coarse if grid.coarse <= lost < np.inf else grid.bits
-        earned.exponents[f] = round_dual(samples, grid, work.best, bits, earned.wholes[f], alpha, earned.v[f])
-        earned.g[f] = value_below(alpha, grid.c, samples.loss)
+        q = round_dual(samples, grid, work.best[:n], bits, earned.wholes[f, :n], alpha, earned.v[f, :n])
+        if shape.bends.size > 0:
+            most = _largest_end(shape, lanes.best[b]) * grid.size
+            over = q + np.int64(np.ceil(np.log2(most))) - MOST_BITS if 0.0 < most < np.inf else 0
+            if over > 0:  # the multipliers of the rows are large: a coarser grid, of all
+                less = work.best[:n], bits - over, earned.wholes[f, :n], alpha, earned.v[f, :n]
+                q = round_dual(samples, grid, *less)
+        earned.exponents[f] = q
+        g = value_below(alpha, grid.c[:n], samples.loss)
+        earned.g[f] = _ends_to_grid(shape, lanes.best[b], grid.size, q, earned.wholes[f], earned.v[f], g)
+
+
+@compiled(nogil=True)
+def _largest_end(shape, best):  # type: ignore[no-untyped-def]
+    """The largest multiplier of an end, in units of the largest weight."""
+    most = 0.0
+    for k in range(shape.bends.size):
+        most = max(most, np.float64(best[shape.y.size + k]) * shape.sizes[k])
+    return most
+
+
+@compiled(nogil=True)
+def _ends_to_grid(shape, best, size, q, whole, v, g):  # type: ignore[no-untyped-def]
+    """Put the multipliers of the ends of rows over the weights on the grid, behind the samples; g less Σ ν_k o_k.
+
+    One that is no number, or too large for the grid, is 0.
+    """
+    n, total = shape.y.size, 0.0
+    for k in range(shape.bends.size):
+        nu = np.float64(best[n + k]) * shape.sizes[k] * size
+        one = np.rint(nu * 2.0**q)
+        whole[n + k] = np.int64(one) if 0.0 < one <= 2.0**MOST_BITS else 0
+        v[n + k] = whole[n + k] * 2.0**-q
+        total += v[n + k] * shape.offsets[k]
+    return rounded_down(g - total, abs(g) + total, 1 + shape.bends.size) if shape.bends.size > 0 else g
 
 
 @compiled(nogil=True)
 def scores_above(scoring, first, earned, found):  # type: ignore[no-untyped-def]
     """s of the atoms, rounded up, for v = α∘y of the first `found` dual vectors: see `mipfs.proof.cuts`.
 
-    The rounding error of ω is that of a sum in any order (`Features.omega_error`).
+    The rounding error of ω is that of a sum in any order (`Features.omega_error`), over samples and ends: twice γ_(N+4)
+    holds the one rounding of each d, too.
     """
-    earned = lent(earned)
     X, center, norms, centers = scoring.X, scoring.center, scoring.norms, scoring.centers
     v, omega = earned.v[:found], earned.omega[:found]
     np.dot(v, X, omega)
     for f in range(found):
         total, absolute, square = 0.0, 0.0, 0.0
-        for i in range(v.shape[1]):
+        for i in range(scoring.samples):
             total += v[f, i]
             absolute += abs(v[f, i])
+            square += v[f, i] * v[f, i]
+        for i in range(scoring.samples, v.shape[1]):
             square += v[f, i] * v[f, i]
         norm = np.sqrt(square)
         for g in range(first.size - 1):
@@ -747,7 +809,7 @@ def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore
     b = own.room.done[f]
     of = lanes.of[b]
     limit = limits[of]
-    piece = piece_of(pieces, of)
+    piece = lent(piece_of(pieces, of))
     now = work.now[0]
     now.node = lanes.node[b]
     node = piece.nodes[now.node]

@@ -1,5 +1,5 @@
 """What nodes that are relaxed many at a time share, and what every one has of its own: B nodes of n samples, q columns
-and G atoms (`mipfs.kernels.batch`)."""
+and G atoms (`mipfs.kernels.batch`). N are the samples and, behind them, the ends of rows over the weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from mipfs.pointers import Step
 
 f4 = np.float32
 
@@ -19,6 +21,8 @@ class Shape(NamedTuple):
     costs : (G,) penalties;  has_costs, has_ends : whether there are any, and finite ends that are not 0
     c, top : (n,) loss weights and upper ends of the dual box, in units of the largest weight;  y : (n,)
     rx, rm : ρ_x and ρ_m that a node begins with;  relax : r;  bias : whether there is an intercept
+    bends, offsets, sizes : (N − n,) of the ends of rows over the weights: −o in units of A, o of float64, and the
+        factor by which rows of A are larger, so that ν in units of the largest loss weight is α times it
     """
 
     first: npt.NDArray[Any]
@@ -34,14 +38,17 @@ class Shape(NamedTuple):
     rm: Any
     relax: Any
     bias: bool
+    bends: npt.NDArray[Any]
+    offsets: npt.NDArray[Any]
+    sizes: npt.NDArray[Any]
 
 
 class Factor(NamedTuple):
     """The matrices that never change, float32.
 
-    A : (n, q)
-    V : A'A = VΛV': V (q, q); of fewer samples than columns AA' = UΛU': U (n, n);  values : (q,) or (n,) Λ
-    back, across : U'A (n, q) and ΛU' (n, n) then, else (0, 0)
+    A : (N, q)
+    V : A'A = VΛV': V (q, q); of fewer rows than columns AA' = UΛU': U (N, N);  values : (q,) or (N,) Λ
+    back, across : U'A (N, q) and ΛU' (N, N) then, else (0, 0)
     """
 
     A: npt.NDArray[Any]
@@ -54,9 +61,9 @@ class Factor(NamedTuple):
 class Scoring(NamedTuple):
     """What scores are made of, in float64.
 
-    X : (n, q) the columns as they are stored;  center, low, high : (q,)
+    X : (N, q) the columns as they are stored, and the ends' d;  center, low, high : (q,)
     norms, centers : (q,) of columns, or (G,) of atoms, that bound rounding errors;  scale : (G,) λ
-    is_ridge : whether the term is ½w², else with ends
+    is_ridge : whether the term is ½w², else with ends;  samples : n
     """
 
     X: npt.NDArray[Any]
@@ -67,13 +74,14 @@ class Scoring(NamedTuple):
     centers: npt.NDArray[Any]
     scale: npt.NDArray[Any]
     is_ridge: bool
+    samples: int
 
 
 class Room(NamedTuple):
     """Scratch of an exploration of B lanes.
 
-    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, n);  done : (B,) lanes, and −1 behind them
-    kept : (count, m + 1, n), the dual vectors that nodes of every piece begin with
+    e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, N);  done : (B,) lanes, and −1 behind them
+    kept : (count, m + 1, N), the dual vectors that nodes of every piece begin with
     """
 
     e: npt.NDArray[Any]
@@ -89,7 +97,7 @@ class Room(NamedTuple):
 class Earned(NamedTuple):
     """The dual vectors of nodes that are done.
 
-    wholes : (B, n) int64;  exponents : (B,) int64;  g : (B,) rounded down;  v : (B, n) α∘y;  omega : (B, q)
+    wholes : (B, N) int64;  exponents : (B,) int64;  g : (B,) rounded down;  v : (B, N) α∘y;  omega : (B, q)
     s : (B, G) rounded up
     """
 
@@ -112,7 +120,7 @@ class Alive(NamedTuple):
 class Lanes(NamedTuple):
     """B nodes that are being relaxed.
 
-    x, c, w : (B, q);  m, d, alpha, best : (B, n), α in units of ρ_m, and the best dual vector so far, in its box
+    x, c, w : (B, q);  m, d, alpha, best : (B, N), α in units of ρ_m, and the best dual vector so far, in its box
     sigma : (B, G);  states : (B, G) int8;  scale : (B,) where the search for the multiplier begins, 0 for nowhere
     costs : (B, G) prices of the atoms;  value : (B,) the multiplier of the cardinality row
     y, paid : (B, rows) float64, multipliers of the user's rows, and those of the best dual vector
@@ -170,6 +178,19 @@ class Given(NamedTuple):
     factor: Factor
     scoring: Scoring
     rules: Any
+
+
+class BatchSteps(NamedTuple):
+    """Steps of an exploration that are called by their address (`mipfs.pointers`), with tuples that are lent.
+
+    begin, advance, look, end : of `mipfs.kernels.batch`;  branch : a rule of `mipfs.branching`
+    """
+
+    begin: Step
+    advance: Step
+    look: Step
+    end: Step
+    branch: Step
 
 
 class Own(NamedTuple):

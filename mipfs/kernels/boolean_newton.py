@@ -217,7 +217,6 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
-    Z, samples, in_play, goal, point = lent((Z, samples, in_play, goal, point))
     room = begin(Z, samples, in_play, goal, point, state)
     path = lent(room)
     while True:
@@ -353,7 +352,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
             max(state.damping, 1e-10) * state.lift, goal.steering,
         )  # fmt: skip
-        call(face.minimise_model, local, 0.3 * error, state.inner, face.d)
+        call(face.minimise_model, lent(local), 0.3 * error, state.inner, face.d)
         state.steps += 1
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)

@@ -1,10 +1,12 @@
 """The SVM on some columns whose weights have ends: a projected Newton method for every loss that the kernels know.
 
-    min ½‖w‖² + L(A u),  u = (w, b),  low ≤ w ≤ high
+    min ½‖w‖² + L(A u),  u = (w, b),  low ≤ w ≤ high,  least ≤ D w ≤ most
 
 A weight is held at an end where the gradient leads out of the box; Newton's step is over the others, and ends where it
 meets a new end, or where the function is least along it. A loss whose slope jumps is smoothed by multipliers α and a
-step ρ, as in `mipfs.kernels.augmented_lagrangian`: α ← β and ρ grows from one minimisation to the next.
+step ρ, as in `mipfs.kernels.augmented_lagrangian`: α ← β and ρ grows from one minimisation to the next. So is a row
+over the weights, with a multiplier λ that is positive at its lower end and negative at its upper one, and a step of its
+own, which is large from the start: with z = Dw − λ/step it pulls by step·(clip(z, least, most) − z), the next λ.
 
 m (n,) are the margins A u, c (n,) loss weights, β = −L'(m) of the loss, or of the smoothed one.
 """
@@ -21,11 +23,19 @@ from mipfs.compiled.lent import held, lent
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.vectors import copy_to
 
 FLAT, SEARCHES = 0.1, 40
 """A step ends where the slope is at most this share of the first one; points of a line search at most."""
 EASY, HARD = 12, 30
 """A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
+"""What is left to gain that is nothing, of what is asked: no step is taken for it. With rows over the weights it is
+less: their multipliers would move twice for one step, and go to and fro."""
+STIFF = 100.0
+"""The step of a row over the weights, in units of a bound on the curvature of all else along it."""
+DEAR = 2.0
+"""What breaking a row counts in the gap, in units of its multiplier."""
 
 
 class Boxed(NamedTuple):
@@ -33,6 +43,8 @@ class Boxed(NamedTuple):
 
     A : (n, d) rows, of which the first k columns are those of weights;  c : (n,)
     low, high : (k,);  loss : LossSteps
+    D, least, most : (r, k), (r,) rows over the weights, each of length 1
+    bend : a bound on the curvature of the loss, for ρ = 1 where it is smoothed, along any of them
     """
 
     A: npt.NDArray[Any]
@@ -40,6 +52,10 @@ class Boxed(NamedTuple):
     low: npt.NDArray[Any]
     high: npt.NDArray[Any]
     loss: Any
+    D: npt.NDArray[Any]
+    least: npt.NDArray[Any]
+    most: npt.NDArray[Any]
+    bend: float
 
 
 class Pace(NamedTuple):
@@ -54,8 +70,9 @@ class Pace(NamedTuple):
 class At(NamedTuple):
     """Where it is.
 
-    u, alpha : in and out;  m, beta, q, curve : (n,);  inner : (n,) samples with curvature
+    u, alpha, multipliers : in and out;  m, beta, q, curve : (n,);  inner : (n,) samples with curvature
     g, way : (d,);  free : (d,) coordinates that may move;  sums : (2,)
+    pull : (r,) of the rows over the weights
     """
 
     u: npt.NDArray[Any]
@@ -69,42 +86,80 @@ class At(NamedTuple):
     way: npt.NDArray[Any]
     free: npt.NDArray[Any]
     sums: npt.NDArray[Any]
+    multipliers: npt.NDArray[Any]
+    pull: npt.NDArray[Any]
 
 
 @compiled(nogil=True)
-def boxed(given, u, alpha, state, pace):  # type: ignore[no-untyped-def]
-    """Minimise; u (d,) and α (n,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
+def boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped-def]
+    """Minimise; u (d,), α (n,) and λ (r,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
 
     given : Boxed;  pace : Pace
     """
     n, d = given.A.shape
     own = At(
         u, alpha, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(d), np.empty(d),
-        np.empty(d, np.bool_), np.empty(2),
+        np.empty(d, np.bool_), np.empty(2), multipliers, np.empty(multipliers.size),
     )  # fmt: skip
     at, last = lent(own), state[2] + pace.steps
-    is_smoothed = given.loss.is_smoothed
+    is_smoothed = given.loss.is_smoothed or multipliers.size > 0
+    nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
     _times(given.A, u, at.m)
     gap, moves = np.inf, 0
     while state[2] < last:
         at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
-        primal, dual, error, slack = _slopes(given, at)
+        primal, dual, error, slack = _slopes(given, at, state[0])
         enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
-        is_least = (moves > 0 and error <= enough) or error <= 1e-3 * pace.tol * primal
+        is_least = (moves > 0 and error <= enough) or error <= nothing * pace.tol * primal
         if not is_least and _step(given, at, state[0]):
             state[2] += 1.0
             moves += 1
             continue
-        gap = abs(primal - dual)
+        gap = abs(primal - dual) + _broken(given, at)
         if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
             state[1] = 1.0
             break
-        at.alpha[:] = at.beta
+        copy_to(at.beta, at.alpha)
+        copy_to(at.pull, at.multipliers)
         state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
         state[2] += moves == 0
         moves = 0
-    at.alpha[:] = at.beta
+    copy_to(at.beta, at.alpha)
+    copy_to(at.pull, at.multipliers)
     held(own)
+
+
+@compiled(nogil=True)
+def _stiffness(given, rho):  # type: ignore[no-untyped-def]
+    """The step of rows over the weights, where that of the samples is ρ."""
+    return STIFF * (1.0 + given.bend * (rho if given.loss.is_smoothed else 1.0))
+
+
+@compiled(nogil=True)
+def _pull(given, at, rho):  # type: ignore[no-untyped-def]
+    """By how much the rows over the weights pull at u; what their multipliers add to the dual value then."""
+    D, step, value = given.D, _stiffness(given, rho), 0.0
+    for r in range(D.shape[0]):
+        z = -at.multipliers[r] / step
+        for j in range(D.shape[1]):
+            z += D[r, j] * at.u[j]
+        end = min(max(z, given.least[r]), given.most[r])
+        at.pull[r] = step * (end - z)
+        value += at.pull[r] * end if at.pull[r] != 0.0 else 0.0
+    return value
+
+
+@compiled(nogil=True)
+def _broken(given, at):  # type: ignore[no-untyped-def]
+    """What it costs, about, to bring u into the rows that it breaks."""
+    lost = 0.0
+    for r in range(given.D.shape[0]):
+        at_row = 0.0
+        for j in range(given.D.shape[1]):
+            at_row += given.D[r, j] * at.u[j]
+        away = at_row - min(max(at_row, given.least[r]), given.most[r])
+        lost += DEAR * abs(at.pull[r] * away)
+    return lost
 
 
 @compiled(nogil=True, fastmath=True)
@@ -118,10 +173,10 @@ def _times(A, u, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _slopes(given, at):  # type: ignore[no-untyped-def]
+def _slopes(given, at, rho):  # type: ignore[no-untyped-def]
     """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
 
-    ½‖w‖² + L(m)  and  g(β) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β
+    ½‖w‖² + L(m)  and  g(β) + Σ λ·(its end) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β + D'λ
     """
     A, low, high, u, g, beta = given.A, given.low, given.high, at.u, at.g, at.beta
     g[:] = 0.0
@@ -129,7 +184,10 @@ def _slopes(given, at):  # type: ignore[no-untyped-def]
         if beta[i] != 0.0:
             for j in range(A.shape[1]):
                 g[j] += beta[i] * A[i, j]
-    primal, dual, error, slack = at.sums[0], at.sums[1], 0.0, 0.0
+    primal, dual, error, slack = at.sums[0], at.sums[1] + _pull(given, at, rho), 0.0, 0.0
+    for r in range(given.D.shape[0]):
+        for j in range(given.D.shape[1] if at.pull[r] != 0.0 else 0):
+            g[j] += at.pull[r] * given.D[r, j]
     for j in range(u.size):
         if j >= low.size:
             slack += abs(g[j]) * (1.0 + abs(u[j]))
@@ -150,6 +208,7 @@ def _step(given, at, rho):  # type: ignore[no-untyped-def]
     low, high, u, way = given.low, given.high, at.u, at.way
     curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
     H = _hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
+    _add_rows(given, at, _stiffness(given, rho), H)
     first, most, f0 = -1, 0.0, 0.0
     for _ in range(u.size + 1):
         _direct(H, at.g, at.free, way)
@@ -197,6 +256,17 @@ def _hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def _add_rows(given, at, step, H):  # type: ignore[no-untyped-def]
+    """H += step·Σ d_r d_r' over the rows over the weights that pull, or have no width."""
+    D = given.D
+    for r in range(D.shape[0]):
+        if at.pull[r] != 0.0 or given.least[r] == given.most[r]:
+            for j in range(D.shape[1]):
+                for t in range(D.shape[1]):
+                    H[j, t] += step * D[r, j] * D[r, t]
+
+
+@compiled(nogil=True)
 def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
     """Newton's direction over the free coordinates, 0 elsewhere."""
     d = g.size
@@ -234,7 +304,7 @@ def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
     t = min(1.0, most)
     for _ in range(SEARCHES):
         slope_of_loss(given.loss.slope, t, at.m, at.q, at.alpha, given.c, rho, at.sums)
-        first = a0 + a1 * t + at.sums[0]
+        first = a0 + a1 * t + at.sums[0] - _pull_along(given, at, rho, t)
         if (first <= 0.0 and t >= most) or abs(first) <= FLAT * abs(f0):
             break
         if first > 0.0:
@@ -244,3 +314,16 @@ def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
         between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
         t = min(most, between)
     return t
+
+
+@compiled(nogil=True)
+def _pull_along(given, at, rho, t):  # type: ignore[no-untyped-def]
+    """What the rows over the weights add to the slope along a step, negated, at t."""
+    D, step, total = given.D, _stiffness(given, rho), 0.0
+    for r in range(D.shape[0]):
+        z, along = -at.multipliers[r] / step, 0.0
+        for j in range(D.shape[1]):
+            z += D[r, j] * (at.u[j] + t * at.way[j])
+            along += D[r, j] * at.way[j]
+        total += step * (min(max(z, given.least[r]), given.most[r]) - z) * along
+    return total

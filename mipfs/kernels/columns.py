@@ -19,6 +19,7 @@ from numba.extending import overload
 from scipy import sparse
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import Lent
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
@@ -122,7 +123,7 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if isinstance(Z, types.BaseNamedTuple):
+    if isinstance(Z, (types.BaseNamedTuple, Lent)):
 
         def either(Z, cols, v, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):
@@ -171,7 +172,7 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if isinstance(Z, types.BaseNamedTuple):
+    if isinstance(Z, (types.BaseNamedTuple, Lent)):
 
         def either(Z, cols, scale, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):

@@ -7,6 +7,10 @@ one that it is furthest from ruling out gets an SVM on S ∪ {j}, from that of S
 reaches the target: feasible, on the dyadic grid, its value rounded down. This vector is tried on the others too, as far
 as that rules out enough of them, and so on until none is left.
 
+Several of the others are taken together first: the SVM on S and on j_1, …, j_m, each of weight 1/m, has a dual vector
+that lifts the mean of their values, and one that rules out most of them rules out many more like them. Where it does
+not, fewer are taken together, at last one.
+
 Which vector reaches the target matters: one of few large entries, an optimum, rules out hardly any other column, for
 their scores under it are large; one that is spread over the samples rules out many. So the hinge is smoothed as far as
 the target allows: from α = 0 on, a minimisation at a small ρ leaves α = clip(ρ(1 − m), 0, c), and ρ grows from there.
@@ -27,7 +31,7 @@ from mipfs.kernels.earned import gains, pack, rounded_down, scores_above, value_
 from mipfs.kernels.loss import at_margins
 from mipfs.kernels.newton import Rows, margins
 from mipfs.kernels.node import round_dual
-from mipfs.kernels.order import sort_up
+from mipfs.kernels.order import first_up
 from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import Step, call
 
@@ -81,6 +85,20 @@ class Claim(NamedTuple):
     size: float
     held: int
     target: float
+
+
+class About(NamedTuple):
+    """The selection S whose completions are ruled out.
+
+    inside : (d,) int64, its columns;  held : what they cost;  target : as of `complete`
+    first : Place of the SVM on them;  keys : (m,) minus the gains of the candidates under its dual vector
+    """
+
+    inside: npt.NDArray[Any]
+    held: float
+    target: float
+    first: Any
+    keys: npt.NDArray[Any]
 
 
 class Ruled(NamedTuple):
@@ -281,14 +299,15 @@ def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _without(left, count, out):  # type: ignore[no-untyped-def]
-    """Drop those of the first `count` that `out` marks, in their order; returns how many are left."""
+def _drop(keys, ruled, out):  # type: ignore[no-untyped-def]
+    """Drop the candidates that `out` marks; the others stay in their order."""
+    total = ruled.totals[0]
     kept = 0
-    for t in range(count):
+    for t in range(total.left):
         if not out[t]:
-            left[kept] = left[t]
+            ruled.left[kept], keys[kept] = ruled.left[t], keys[t]
             kept += 1
-    return kept
+    total.left = kept
 
 
 @compiled(nogil=True)
@@ -348,51 +367,158 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _share(given, at, claim, ruled, ids, out):  # type: ignore[no-untyped-def]
-    """Try a dual vector on the candidates but the first, which it rules out: on a few, and if it pays on all."""
+def _share(given, at, claim, ruled, keys, ids, out, known):  # type: ignore[no-untyped-def]
+    """Try a dual vector on the candidates behind the first `known`: on a few, and if it pays on all.
+
+    Those that it rules out are dropped, with what `out` marks of the first ones; returns how many they are.
+    """
     columns, steering = given.columns, given.steering
-    total = ruled.totals[0]
-    left = ruled.left[: total.left]
-    count = left.size
-    for t in range(count):
-        out[t] = t == 0
-    step = max(1, (count - 1) // steering.probed)
+    count = ruled.totals[0].left
+    left = ruled.left[:count]
+    out[known:count] = 0
+    step = max(1, (count - known) // steering.probed)
     few = 0
-    for t in range(1, count, step):
+    for t in range(known, count, step):
         ids[few] = left[t]
         few += 1
     marks = np.empty(few, np.int8)
     found = _sweep(columns, ids[:few], at, claim, marks)
     if step > 1 and found * steering.worth >= few:
-        _sweep(columns, left[1:], at, claim, out[1:])
+        _sweep(columns, left[known:], at, claim, out[known:])
     else:
         for t in range(few):
-            out[1 + t * step] = marks[t]
-    total.left = _without(left, count, out)
+            out[known + t * step] = marks[t]
+    _drop(keys, ruled, out)
+    return count - ruled.totals[0].left
 
 
 @compiled(nogil=True)
-def _wider(first, inside, samples, ids, at):  # type: ignore[no-untyped-def]
-    """Write the rows of S where an SVM on one column more is solved, that column apart."""
+def _wider(first, inside, samples, at):  # type: ignore[no-untyped-def]
+    """Write the rows of S where an SVM on some columns more is solved, those columns apart."""
     d = inside.size
-    copy_to(inside, ids)
     for i in range(samples.y.size):
         for r in range(d):
             at.A[i, r] = first.A[i, r]
         if samples.bias:
-            at.A[i, d + 1] = first.A[i, d]
+            at.A[i, at.k] = first.A[i, d]
 
 
 @compiled(nogil=True)
 def _begin(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
-    """Begin an SVM on S and one column more where that of S ended."""
+    """Begin an SVM on S and some columns more where that of S ended."""
+    at.u[:] = 0.0
     for r in range(d):
         at.u[r] = first.u[r]
-    at.u[d] = 0.0
     if bias:
-        at.u[d + 1] = first.u[d]
+        at.u[at.k] = first.u[d]
     copy_to(first.alpha, at.alpha)
     at.state[0], at.state[1], at.state[2] = rho, 0.0, 0.0
+
+
+@compiled(nogil=True)
+def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-def]
+    """Solve the SVM on S and the first `wide` candidates, each of weight 1/wide; marks which of them it rules out.
+
+    Returns what its dual vector claims of S and one more, and how many are marked.
+    """
+    _, columns, samples, grid, steering = given
+    d, cost = about.inside.size, about.held
+    scale = np.sqrt(grid.size / wide)
+    for r in range(steering.together):
+        if r < wide:
+            j = ruled.left[r]
+            write_column(columns.X, j, columns.off[j], scale, samples.y, at.A[:, d + r])
+            cost += columns.penalty[j] / wide
+        else:
+            at.A[:, d + r] = 0.0
+    _begin(about.first, d, samples.bias, steering.rho, at)
+    aim = (about.target - cost) * (1.0 + steering.beyond)
+    _softly(given, about.target, aim, at)
+    found, claim = 0, Claim(-np.inf, 0.0, d, about.target)
+    for _attempt in range(steering.attempts):
+        _advance(given, at, steering.tol, aim / grid.size)
+        value, size = proven(given, about.inside, at, steering.bits)
+        claim = Claim(value, size, d, about.target)
+        found = _sweep(columns, ruled.left[:wide], at, claim, out[:wide])
+        if found == wide or at.state[1] != 0.0:
+            break
+    ruled.totals[0].solved += 1
+    ruled.totals[0].steps += np.int64(at.state[2])
+    return claim, found
+
+
+@compiled(nogil=True)
+def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
+    """Solve the SVM on S and the first candidate; returns what its dual vector claims of S and one more.
+
+    The value of that is −∞ where it does not rule out the candidate.
+    """
+    _, columns, samples, grid, steering = given
+    d, j = about.inside.size, ruled.left[0]
+    copy_to(about.inside, ids)
+    ids[d] = j
+    write_column(columns.X, j, columns.off[j], np.sqrt(grid.size), samples.y, at.A[:, d])
+    _begin(about.first, d, samples.bias, steering.rho, at)
+    aim = (about.target - about.held - columns.penalty[j]) * (1.0 + steering.beyond)
+    _softly(given, about.target, aim, at)
+    value, size = _rule_out(given, ids, at, about.target, aim / grid.size)
+    ruled.totals[0].solved += 1
+    ruled.totals[0].steps += np.int64(at.state[2])
+    if value > -np.inf:
+        value += gains(at.s[d], columns.penalty[j])
+    return Claim(value, size, d, about.target)
+
+
+@compiled(nogil=True)
+def _still(out, ready):  # type: ignore[no-untyped-def]
+    """How many of the first `ready` are not marked."""
+    kept = 0
+    for t in range(ready):
+        kept += out[t] == 0
+    return kept
+
+
+@compiled(nogil=True)
+def _begun(given, inside, target, ruled):  # type: ignore[no-untyped-def]
+    """Rule out what the SVM on S alone does; returns S, and room for SVMs on one column more and on several."""
+    _, columns, samples, grid, steering = given
+    d = inside.size
+    first = _by_selection(given, inside, target, ruled)
+    write_rows(columns, inside, samples, grid.size, first)
+    at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
+    many = place_of(samples, d + steering.together, max(ruled.left.size, d + 1))
+    _wider(first, inside, samples, at)
+    _wider(first, inside, samples, many)
+    held = 0.0
+    for r in range(d):
+        held += columns.penalty[inside[r]]
+    return About(inside, held, target, first, first.s), at, many
+
+
+@compiled(nogil=True)
+def _next(given, about, places, ruled, scratch, count):  # type: ignore[no-untyped-def]
+    """Solve an SVM on S and the first `count` candidates; returns how many are done with, −1 where none fits aside."""
+    at, many = places
+    ids, few, out = scratch
+    total = ruled.totals[0]
+    if count > 1:
+        claim, marked = _together(given, about, many, ruled, out, count)
+        if marked == 0:
+            return 0
+        _use(ruled, keep(given.grid, many, ruled))
+        return _share(given, many, claim, ruled, about.keys, few, out, count)
+    claim = _alone(given, about, at, ruled, ids)
+    out[0] = 1
+    if claim.value > -np.inf:
+        _use(ruled, keep(given.grid, at, ruled))
+        return _share(given, at, claim, ruled, about.keys, few, out, 1)
+    if total.above == ruled.above.size:
+        return -1
+    ruled.above[total.above] = ruled.left[0]
+    total.above += 1
+    out[1 : total.left] = 0
+    _drop(about.keys, ruled, out)
+    return 1
 
 
 @compiled(nogil=True)
@@ -407,52 +533,28 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     ruled : Ruled, with ``totals.left`` candidates, none of them in S; dual vectors go behind those that it has
     stop : (1,) int8, set from outside to give up
     """
-    _, columns, samples, grid, steering = given
-    total = ruled.totals[0]
-    d = inside.size
+    steering, total = given.steering, ruled.totals[0]
     total.used, total.above = 0, 0
-    first = _by_selection(given, inside, target, ruled)
-    sort_up(first.s[: total.left], ruled.left[: total.left])
-    write_rows(columns, inside, samples, grid.size, first)
-    at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
-    ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
-    out = np.empty(ruled.left.size, np.int8)
-    _wider(first, inside, samples, ids, at)
-    held = 0.0
-    for r in range(d):
-        held += columns.penalty[inside[r]]
-    root = np.sqrt(grid.size)
+    about, at, many = _begun(given, inside, target, ruled)
+    few, out = np.empty(ruled.left.size, np.int64), np.empty(ruled.left.size, np.int8)
+    scratch = np.empty(inside.size + 1, np.int64), few, out
+    ready, wide = 0, steering.together
     while total.left > 0:
         if stop[0] != 0 or total.duals == ruled.ends.size:
             total.why = STOPPED if stop[0] != 0 else FULL
             return
-        j = ruled.left[0]
-        ids[d] = j
-        write_column(columns.X, j, columns.off[j], root, samples.y, at.A[:, d])
-        _begin(first, d, samples.bias, steering.rho, at)
-        aim = (target - held - columns.penalty[j]) * (1.0 + steering.beyond)
-        _softly(given, target, aim, at)
-        value, size = _rule_out(given, ids, at, target, aim / grid.size)
-        total.solved += 1
-        total.steps += np.int64(at.state[2])
-        if not value > -np.inf:
-            if total.above == ruled.above.size:
-                total.why = ABOVE
-                return
-            ruled.above[total.above] = j
-            total.above += 1
-            _drop_first(ruled)
-            continue
-        value += gains(at.s[d], columns.penalty[j])
-        _use(ruled, keep(grid, at, ruled))
-        _share(given, at, Claim(value, size, d, target), ruled, few, out)
+        count = min(wide, total.left)
+        if ready < count:
+            ready = min(steering.ordered, total.left)
+            first_up(about.keys[: total.left], ruled.left[: total.left], ready)
+        found = _next(given, about, (at, many), ruled, scratch, count)
+        if found < 0:
+            total.why = ABOVE
+            return
+        if found > 0:
+            ready = _still(out, ready)
+        if found >= 2 * count:
+            wide = min(2 * count, steering.together)
+        elif found < count:
+            wide = max(1, count // 2)
     total.why = DONE
-
-
-@compiled(nogil=True)
-def _drop_first(ruled):  # type: ignore[no-untyped-def]
-    """Take the first candidate out."""
-    total = ruled.totals[0]
-    for t in range(total.left - 1):
-        ruled.left[t] = ruled.left[t + 1]
-    total.left -= 1

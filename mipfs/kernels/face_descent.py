@@ -195,8 +195,8 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 @compiled(nogil=True)
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
-    model = lent(model)
-    H, g, w, b, c, forced, K, bias, _, steering = model
+    H, g, w, b, c, bias = model.H, model.g, model.w, model.b, model.c, model.bias
+    forced, K, steering = model.forced, model.K, model.steering
     limits = steering.model
     k, size = w.size, g.size
     own = (

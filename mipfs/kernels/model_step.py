@@ -80,8 +80,8 @@ def lack(model, here, way):  # type: ignore[no-untyped-def]
     Returns that of the face and that outside; the feature that is out whose gradient exceeds τ most (−1 for none), and
     by how much; how many free features are not out.
     """
-    x, cls, tau, _, pulled = here
-    grad, _, sign = way
+    x, cls, tau, pulled = here.x, here.cls, here.tau, here.pulled
+    grad, sign = way.grad, way.sign
     g = model.g
     k = x.size
     face, outside, best, excess, count = 0.0, 0.0, -1, 0.0, 0
@@ -112,8 +112,8 @@ def enter(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
 
     Those with a threshold are fractional, and take no whole place.
     """
-    x, cls, tau, _, _ = here
-    grad, _, sign = way
+    x, cls, tau = here.x, here.cls, here.tau
+    grad, sign = way.grad, way.sign
     entered = 0
     for t in range(forced, x.size):
         if cls[t] != OUT:
@@ -131,8 +131,8 @@ def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
 
     The feature `best` stays where `keeps` says so; after three turns all that have weight zero leave, but for it.
     """
-    x, cls, tau, _, _ = here
-    grad, d, sign = way
+    x, cls, tau = here.x, here.cls, here.tau
+    grad, d, sign = way.grad, way.d, way.sign
     c, forced = model.c, model.forced
     share = model.steering.model.blocked
     for attempt in range(x.size + 1):
@@ -155,7 +155,7 @@ def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def valued(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """The model's value at the weights of a place a step further, whose other parts are filled in."""
-    x, cls, tau, moved, pulled = there
+    x, cls, tau, moved, pulled = there.x, there.cls, there.tau, there.moved, there.pulled
     w = model.w
     k = x.size
     for t in range(k):
@@ -169,8 +169,8 @@ def valued(model, here, there, way, length):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def cut_off(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """Weights a step further, those that change sign cut off at zero; the length at which the first one does, or 1."""
-    x, cls, tau, _, _ = here
-    _, d, sign = way
+    x, cls, tau = here.x, here.cls, here.tau
+    d, sign = way.d, way.sign
     c, forced, y = model.c, model.forced, there.x
     end = 1.0
     for t in range(x.size):
@@ -203,8 +203,8 @@ def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped
 @compiled(nogil=True, inline="always")
 def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
     """How far along the direction the model falls, at most up to `end`, before which no weight changes its sign."""
-    point, cls, tau, _, pulled = there
-    grad, d, _ = way
+    point, cls, tau, pulled = there.x, there.cls, there.tau, there.pulled
+    grad, d = way.grad, way.d
     x, c, forced, K = here.x, model.c, model.forced, model.K
     multiply(model.H, d, pulled)
     base, bend = 0.0, 0.0
@@ -233,8 +233,8 @@ def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def stop_short(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """Go so far along the direction; weights that reach zero there leave. Returns the value, and whether any left."""
-    x, cls, tau, _, _ = here
-    _, d, sign = way
+    x, cls, tau = here.x, here.cls, here.tau
+    d, sign = way.d, way.sign
     c, forced, y = model.c, model.forced, there.x
     dropped = False
     for t in range(x.size):

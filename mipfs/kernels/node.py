@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lent
+from mipfs.compiled.lent import held, lent
 from mipfs.errors import UsageError
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
@@ -122,10 +122,13 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
     """A step of the prices from those of a node, to `work.y_next`; what it promises is `work.now.gain`."""
     now = work.now[0]
     beta = work.alphas[slot] / size
-    at = Relaxed(
-        work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
+    at = lent(
+        Relaxed(
+            work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
+        )
     )
     now.gain = price_step(Z, samples, sides, at, work.y, work.steering.prices, work.atoms, work.y_next)
+    held(beta)
 
 
 @compiled(nogil=True, inline="always")
@@ -155,7 +158,6 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     Where a completion is tried, that is the SVM on what is in and the first of the other columns. A node whose
     relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
     """
-    alive, samples, grid, piece, work = lent((alive, samples, grid, piece, work))
     now = work.now[0]
     newton = work.newton[0]
     node = piece.nodes[work.now[0].node]
@@ -167,7 +169,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     copy_to(alpha, work.best)
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
-    in_play = InPlay(work.columns[:count], forced, room, work.costs[:count])
+    in_play = lent(InPlay(work.columns[:count], forced, room, work.costs[:count]))
     # The bound that the node inherits, which it must rise above where `rises` says so.
     known = (node.bound - now.constant) / size if limit.rises != 0.0 and not now.completes else -np.inf
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
@@ -181,7 +183,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         tol, share = 0.1 * work.steering.exact, 1.0
     for _attempt in range(2):
         if node.rho > 0.0:
-            goal = Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering)
+            goal = lent(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
             relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
         # Weights that overflowed are nothing to go on from.
@@ -201,7 +203,8 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
     """Newton steps in slices, which keep the best dual vector, until the goal is reached or they stall."""
     now = work.now[0]
     newton = work.newton[0]
-    point = Point(work.w[: in_play.cols.size], alpha, np.empty(alpha.size))
+    best = np.empty(alpha.size)
+    point = lent(Point(work.w[: in_play.cols.size], alpha, best))
     now.steps = 0
     for _ in range(work.steering.slices):
         call(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
@@ -211,7 +214,8 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
             copy_to(point.best, work.best)
         now.upper = min(now.upper, newton.upper)
         if newton.why != STALLED or newton.steps < work.steering.slice or goal.stop[0] != 0:
-            return
+            break
+    held((alpha, best))
 
 
 @compiled(nogil=True)

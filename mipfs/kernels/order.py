@@ -78,3 +78,23 @@ def falling(values):  # type: ignore[no-untyped-def]
     order = np.arange(values.size)
     sort_up(keys, order)
     return order
+
+
+@compiled(nogil=True)
+def first_up(keys, items, K):  # type: ignore[no-untyped-def]
+    """Bring the K least keys to the front, 1 ≤ K ≤ n, in order, and `items` with them."""
+    n = keys.size
+    if n > K:
+        limit = -largest(-keys, K)
+        at = 0
+        for t in range(n):
+            if keys[t] < limit:
+                keys[t], keys[at], items[t], items[at] = keys[at], keys[t], items[at], items[t]
+                at += 1
+        for t in range(at, n):
+            if at == K:
+                break
+            if keys[t] == limit:
+                keys[t], keys[at], items[t], items[at] = keys[at], keys[t], items[at], items[t]
+                at += 1
+    sort_up(keys[:K], items[:K])

@@ -131,7 +131,7 @@ def missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
     """Write the rows that bind to `found`; returns how many. `at`: (k,) places of the columns in sigma, or −1."""
-    rows, side, short, held, equal = found
+    rows, side, short, held, equal = found.rows, found.side, found.short, found.held, found.equal
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
     count = indptr.size - 1
     active = 0
@@ -233,7 +233,7 @@ def binding_matrix(sides, found, active, first, at, count):  # type: ignore[no-u
 @compiled(nogil=True, inline="always")
 def curvature_of(Z, samples, relaxed, J):  # type: ignore[no-untyped-def]
     """H: the loss's curvature over the features J, and the intercept where there is a free one."""
-    label, c, loss, bias = samples
+    label, c, loss, bias = samples.y, samples.c, samples.loss, samples.bias
     beta = relaxed.beta
     inner, weights, sums = np.empty(beta.size, np.int64), np.empty(beta.size), np.empty(2)
     curvature(loss.curvature, beta, c, relaxed.rho, inner, weights, sums)

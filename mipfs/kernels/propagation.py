@@ -22,7 +22,8 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
     states : (k,) FREE, INSIDE or OUTSIDE, in and out
     atoms, causes : (k,) out: what was fixed, in order, and the sides behind it
     """
-    indptr, indices, data, ends, base, beyond, _ = sides
+    indptr, indices, data = sides.indptr, sides.indices, sides.data
+    ends, base, beyond = sides.ends, sides.base, sides.beyond
     count = indptr.size - 1
     found, inside = 0, 0
     for j in range(states.size):
@@ -86,7 +87,7 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
     """Mark the sides of rows that no selection of a node reaches."""
-    indptr, indices, data, ends, _, _, most = sides
+    indptr, indices, data, ends, most = sides.indptr, sides.indices, sides.data, sides.ends, sides.most
     count = indptr.size - 1
     room = M
     for j in range(states.size):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.vectors import copy_to
 
 PROXIMAL_WEIGHT = 1e-9
 """δ, relative to the largest diagonal entry of G."""
@@ -104,7 +105,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
             size += 1
     for _ in range(MOST_PROXIMAL_STEPS):
         beta /= beta.sum()
-        centre[:] = beta
+        copy_to(beta, centre)
         entered = -1
         for _inner in range(10 * K + 50):
             steps += 1

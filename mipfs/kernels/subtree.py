@@ -39,7 +39,7 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
     alive, samples, grid, sides, pieces, work = lent((alive, samples, grid, sides, pieces, work))
     for of in range(limits.size):
         copy_to(work.first[of], work.alphas[0])
-        explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work)
+        explore_below(steps, alive, samples, grid, sides, limits[of], lent(piece_of(pieces, of)), work)
 
 
 @compiled(nogil=True, inline="always")

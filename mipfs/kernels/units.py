@@ -19,6 +19,7 @@ from mipfs.kernels.earned import unpack
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece, given
+from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import Step
 
 BITS = 32
@@ -247,14 +248,14 @@ def gather(pieces, found):  # type: ignore[no-untyped-def]
         n_places += total.places
         for d in range(1, total.duals):
             found.duals[n_duals] = pieces.duals[of, d]
-            found.prices[n_duals] = pieces.prices[of, d]
+            copy_to(pieces.prices[of, d], found.prices[n_duals])
             n_duals += 1
-        found.packed[n_bytes : n_bytes + total.bytes] = pieces.packed[of, : total.bytes]
+        copy_to(pieces.packed[of, : total.bytes], found.packed[n_bytes:])
         n_bytes += total.bytes
         found.is_first[of] = pieces.sums[of, 0] >= 0.0
         found.offered[of] = total.offers - 1 + found.is_first[of]
         for r in range(0 if found.is_first[of] else 1, total.offers):
-            found.offers[n_offers] = pieces.offers[of, r]
+            copy_to(pieces.offers[of, r], found.offers[n_offers])
             found.sums[n_offers] = pieces.sums[of, r]
             n_offers += 1
         found.counts[of] = 0

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lent
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.prices import price
 from mipfs.kernels.propagation import FREE, INSIDE
@@ -147,7 +146,6 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
 @compiled(nogil=True)
 def weights_step(shape, rows, lanes, count):  # type: ignore[no-untyped-def]
     """w = prox_R(2x − c) of the first `count` nodes, and c ← c + r (w − x); rows : SigmaRows."""
-    shape, rows, lanes = lent((shape, rows, lanes))
     G, has_rows = shape.first.size - 1, rows.sides.indptr.size > 1
     norm, free, end, cost = np.empty(G, f4), np.empty(G, f4), np.empty(G, f4), np.empty(G, f4)
     ends, dense, priced = np.empty(G, f4), np.empty(G), np.empty(G)

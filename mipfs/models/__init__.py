@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mipfs.formulation import table
+from mipfs.plumbing.on_import import once_imported
 
 if TYPE_CHECKING:
     from mipfs.models.big_m import build as big_m
@@ -48,14 +50,14 @@ __all__ = [
 _FILES = frozenset(entry.module for entry in table())
 
 
-_SOLVERS = {"pyomo.environ": "pyomo_solver", "cvxpy": "cvxpy_method"}
-"""What of a modelling language finds this package by its name, a file here each, once that language is loaded."""
+_PYOMO, _CVXPY = "pyomo_solver", "cvxpy_method"
+"""What of a modelling language finds this package by its name, a file here each: of Pyomo's a solver, once Pyomo is
+imported; of CVXPY's a method of programs, once there is a module that makes one."""
 
 
 def _register() -> None:
-    for language, name in _SOLVERS.items():
-        if language in sys.modules:
-            import_module(f"{__name__}.{name}")
+    if "cvxpy" in sys.modules:
+        import_module(f"{__name__}.{_CVXPY}")
 
 
 class _Callable(ModuleType):
@@ -76,12 +78,13 @@ class _Package(ModuleType):
         if name in _FILES and isinstance(value, ModuleType):
             value.__class__ = _Callable
         super().__setattr__(name, value)
-        if isinstance(value, ModuleType) and name not in _SOLVERS.values():
+        if isinstance(value, ModuleType) and name not in (_PYOMO, _CVXPY):
             _register()
 
 
 sys.modules[__name__].__class__ = _Package
 _register()
+once_imported("pyomo.environ", partial(import_module, f"{__name__}.{_PYOMO}"))
 
 
 def __getattr__(name: str) -> Any:

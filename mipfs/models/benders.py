@@ -74,7 +74,7 @@ def rmp(problem: Problem, alphas: Iterable[npt.ArrayLike] = ()) -> Any:
     model.cuts = pyo.ConstraintList()
     sigma = model.select.sigma.values()
     costs = pyo.quicksum(c * s for s, c in zip(sigma, problem.penalty.tolist(), strict=True) if c)
-    model.lower = pyo.Objective(expr=costs + model.eta)
+    model.lower = pyo.Objective(expr=costs + model.select.extra_cost + model.eta)
     attach(model, problem)
     for alpha in alphas:
         add_cut(model, alpha)
@@ -94,7 +94,7 @@ def add_cut(model: Any, cut: Cut | npt.ArrayLike) -> Any:
     halves = [0.5 * slope for slope in slopes if slope]
     body = LinearExpression(linear_coefs=[1.0, *halves], linear_vars=[model.eta, *sigma], constant=0.0)
     row = model.cuts.add(body >= found.constant)
-    seen_again(model)
+    seen_again(model, model.cuts)
     return row
 
 

@@ -27,7 +27,7 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
+from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, extra_cost, loss_of, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
@@ -96,9 +96,10 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     # −W_j σ_j ≤ w_j ≤ W_j σ_j
     link = cp.abs(w) <= cp.multiply(W, sigma)
 
-    # min  cᵀσ + ½ ‖w‖² + L
-    objective = problem.penalty @ sigma + 0.5 * cp.sum_squares(w) + L.value
-    program = cp.Problem(cp.Minimize(objective), [link, *polytope(problem, sigma), *L.rows])
+    # min  cᵀσ + dᵀu + ½ ‖w‖² + L
+    rows = polytope(problem, sigma)
+    objective = problem.penalty @ sigma + 0.5 * cp.sum_squares(w) + L.value + extra_cost(problem, rows)
+    program = cp.Problem(cp.Minimize(objective), [link, *rows, *L.rows])
     kappa = Multiplier(link)
     variables = {"w": w, "b": b, "xi": L.xi, "alpha": L.alpha, "kappa": kappa}
     declared = Formulation(problem, program, sigma, variables, lagrangian=_Lagrangian(kappa, problem.penalty, W))

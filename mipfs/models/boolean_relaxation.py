@@ -20,8 +20,9 @@ import numpy as np
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, extra_cost, loss_of, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.parameters import Parameters
 from mipfs.formulation.point import Point, shared_values
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
@@ -74,7 +75,8 @@ def program_of(problem: Problem) -> Formulation:
     sigma = Sigma(problem)
     t = cp.Variable(count, name="t")
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
-    L = loss_of(problem, design.scores(w, b), rho=True)
+    parameters = Parameters.of(problem)
+    L = loss_of(problem, design.scores(w, b), rho=True, C=parameters.C)
 
     # ‖w_g‖² ≤ σ_g t_g  ⇔  ‖(2 w_g, σ_g − t_g)‖ ≤ σ_g + t_g
     if problem.selects_features:
@@ -83,13 +85,12 @@ def program_of(problem: Problem) -> Formulation:
         parts = [np.flatnonzero(design.atom == g) for g in range(count)]
         cones = [cp.SOC(sigma[g] + t[g], cp.hstack([2 * w[k], sigma[g] - t[g]])) for g, k in enumerate(parts)]
 
-    # min  cᵀσ + ½ Σ_j t_j + L                                                    Tan 2014, (5)
-    objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + L.value
-    program = cp.Problem(
-        cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *polytope(problem, sigma), *L.rows]
-    )
+    # min  cᵀσ + dᵀu + ½ Σ_j t_j + L                                                    Tan 2014, (5)
+    rows = polytope(problem, sigma, parameters.M)
+    objective = parameters.charges(sigma) + 0.5 * cp.sum(t) + L.value + extra_cost(problem, rows)
+    program = cp.Problem(cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *rows, *L.rows])
     variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **L.margin}
-    return Formulation(problem, program, sigma, variables)
+    return Formulation(problem, program, sigma, variables, parameters=parameters.by_name)
 
 
 @declared

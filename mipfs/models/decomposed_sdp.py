@@ -25,7 +25,7 @@ from __future__ import annotations
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import declared
@@ -68,9 +68,10 @@ def declare(problem: Problem) -> Formulation:
     ]
     L = loss_of(problem, design_of(problem).scores(w, b))
 
-    # min  cᵀσ + ½ Σ_j W_jj + L
-    objective = problem.penalty @ sigma + 0.5 * cp.sum(W) + L.value
-    program = cp.Problem(cp.Minimize(objective), [*blocks, *polytope(problem, sigma), *L.rows])
+    # min  cᵀσ + dᵀu + ½ Σ_j W_jj + L
+    rows = polytope(problem, sigma)
+    objective = problem.penalty @ sigma + 0.5 * cp.sum(W) + L.value + extra_cost(problem, rows)
+    program = cp.Problem(cp.Minimize(objective), [*blocks, *rows, *L.rows])
     variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha}
     return attach(Formulation(problem, program, sigma, variables), "decomposed-sdp", declare)
 

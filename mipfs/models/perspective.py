@@ -4,7 +4,7 @@
     s.t.                     σ ∈ S                               block ``select``
                              ‖w_g‖² ≤ σ_g t_g,   t_g ≥ 0         block ``svm``, ``cone``: a rotated second-order cone
                              y_i f(x_i) + ξ_i ≥ 1                block ``svm``, ``margin``: Aytug 2015, (5) and (6)
-                             l_j σ_j ≤ w_j ≤ u_j σ_j             block ``svm``, ``ends``: of bounds on the weights
+                             l_j σ_g ≤ w_j ≤ u_j σ_g             block ``svm``, ``ends``: of bounds on the weights
 
     hinge           L = Σ_i C_i ξ_i,         ξ ≥ 0               quadratic constraints: SCIP takes it, HiGHS does not
     squared hinge   L = ½ Σ_i C_i ξ_i²,      ξ ≥ 0               and a quadratic objective
@@ -20,6 +20,7 @@ margin 1 and −ρ in the objective.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,27 +60,56 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     check(problem, "fsp-m")
     check_size(problem.data)
     model = DeclaredModel(name)
-    model.select = select_block(problem)
+    model.C = pyo.Param(initialize=problem.C, domain=pyo.PositiveReals, mutable=True)
+    model.lam = _lam(problem)
+    if problem.M is not None:
+        model.M = pyo.Param(initialize=problem.M, domain=pyo.NonNegativeIntegers, mutable=True)
+    model.select = select_block(problem, model.component("M"))
     model.svm = svm_block(problem, model.select.sigma)
 
-    # min  ½ Σ_g t_g + L + Σ_g c_g σ_g  (− ρ)
+    # min  ½ Σ_g t_g + L + Σ_g c_g σ_g + d'u  (− ρ)
     loss = get_loss(problem.loss)
     svm = model.svm
     value = loss.algebraic
     free = loss.has_free_slacks
-    names = list(problem.atoms.names)
+    names, weights = list(problem.atoms.names), problem.sample_weight.tolist()
     model.objective = pyo.Objective(
         expr=0.5 * pyo.quicksum(svm.t[g] for g in names)
-        + pyo.quicksum(c * value(svm.xi[i], svm.ell[i] if free else None) for i, c in enumerate(problem.c_i.tolist()))
-        + pyo.quicksum(c * model.select.sigma[g] for g, c in zip(names, problem.penalty.tolist(), strict=True) if c)
+        + model.C * pyo.quicksum(k * value(svm.xi[i], svm.ell[i] if free else None) for i, k in enumerate(weights))
+        + _charges(model, problem)
+        + model.select.extra_cost
         - (svm.rho if problem.margin == "rho" else 0.0)
     )
     attach(model, problem, svm.w)
     return model
 
 
-def select_block(problem: Problem) -> Any:
+def _lam(problem: Problem) -> Any:
+    """λ as a parameter: one number, or one of every atom where they differ."""
+    own = problem.lam
+    if isinstance(own, (int, float)):
+        return pyo.Param(initialize=float(own), domain=pyo.NonNegativeReals, mutable=True)
+    names = list(problem.atoms.names)
+    values = own if isinstance(own, Mapping) else dict(zip(names, own, strict=True))
+    each = {g: float(values.get(g, 0.0)) for g in names}
+    return pyo.Param(names, initialize=each, domain=pyo.NonNegativeReals, mutable=True)
+
+
+def _charges(model: Any, problem: Problem) -> Any:
+    """Σ (λ_g + the data's own penalty) σ_g."""
+    sigma, lam = model.select.sigma, model.lam
+    own = problem.data.penalty
+    charged = pyo.quicksum(c * sigma[g] for g, c in own.items() if c)
+    if lam.is_indexed():
+        return pyo.quicksum(lam[g] * sigma[g] for g in sigma) + charged
+    return lam * pyo.quicksum(sigma.values()) + charged
+
+
+def select_block(problem: Problem, M: Any = None) -> Any:
     """The set S: binaries ``sigma`` by the name of the feature (or atom), ``cardinality``, and ``rows`` by their names.
+
+    ``extra_cost``, a mutable expression that stands in the objective, is what the extra variables cost: 0, or what
+    ``extra_cost.set_value`` says. `M` is a parameter in place of the problem's number.
 
     Forced features are fixed binaries: ``sigma[j].unfix()`` frees one, ``rows[name].deactivate()`` drops a row.
     """
@@ -96,7 +126,7 @@ def select_block(problem: Problem) -> Any:
 
     # Σ_j σ_j ≤ M                                                                  Aytug 2015, (11)
     if problem.M is not None:
-        block.cardinality = pyo.Constraint(expr=pyo.quicksum(block.sigma.values()) <= problem.M)
+        block.cardinality = pyo.Constraint(expr=pyo.quicksum(block.sigma.values()) <= (problem.M if M is None else M))
 
     # lb ≤ A σ + E u ≤ ub, u the extra variables; the budget Σ_j β_j σ_j ≤ B of section 2 is such a row
     columns = list(block.sigma.values())
@@ -108,6 +138,8 @@ def select_block(problem: Problem) -> Any:
             u.setlb(float(extra.lb[k]))
             u.setub(float(extra.ub[k]))
         columns += block.extra.values()
+    costs = zip(rows.extra.cost.tolist(), columns[len(block.sigma) :], strict=True)
+    block.extra_cost = pyo.Expression(expr=pyo.quicksum(d * u for d, u in costs if d))
     if len(rows):
         block.rows = pyo.Constraint(unique(rows.names))
         for r, name in enumerate(block.rows.index_set()):
@@ -147,7 +179,8 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         squares = parts[g][0] if len(parts[g]) == 1 else pyo.quicksum(parts[g])
         block.cone[g] = squares <= sigma[g] * block.t[g]
 
-    _add_ends(block, problem, index, sigma)
+    _add_ends(block, problem, dict(zip(index, columns.ids.tolist(), strict=True)), sigma)
+    _add_weight_rows(block, problem, index)
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
@@ -184,14 +217,36 @@ def _row(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
     return (None if lb == float("-inf") else lb, body, None if ub == float("inf") else ub)
 
 
-def _add_ends(block: Any, problem: Problem, index: list[Any], sigma: Any) -> None:
-    """low_j σ_j ≤ w_j ≤ high_j σ_j, of a box on the weights."""
-    low, high = (np.broadcast_to(end, len(index)) for end in problem.regulariser.ends)
+def _add_weight_rows(block: Any, problem: Problem, index: list[Any]) -> None:
+    """l ≤ Σ_j (a_j/scale_j) w_j ≤ u, of rows over the weights; one of several atoms is the sum of all its w."""
+    if not problem.weight_rows:
+        return
+    data = problem.data
+    names = [key[1] if isinstance(key, tuple) else key for key in index]
+    block.weight_rows = pyo.ConstraintList()
+    for row in problem.rows_over_weights:
+        terms = {name: a / float(data.scale[data.index[name]]) for name, a in row.coefficients}
+        parts = [terms[name] * block.w[key] for name, key in zip(names, index, strict=True) if name in terms]
+        if not parts:
+            continue
+        body = pyo.quicksum(parts)
+        if row.lower == row.upper:
+            block.weight_rows.add(body == row.lower)
+            continue
+        ends = (end if abs(end) < float("inf") else None for end in (row.lower, row.upper))
+        low, high = ends
+        block.weight_rows.add((low, body, high))
+
+
+def _add_ends(block: Any, problem: Problem, index: dict[Any, int], sigma: Any) -> None:
+    """low_j σ_g ≤ w_j ≤ high_j σ_g, of a box on the weights; `index` has the column of every weight."""
+    low, high = (np.broadcast_to(end, problem.data.n_features) for end in problem.regulariser.ends)
     if not np.any(np.isfinite(low) | np.isfinite(high)):
         return
     block.ends = pyo.ConstraintList()
-    for k, least, most in zip(index, low.tolist(), high.tolist(), strict=True):
-        if np.isfinite(least):
-            block.ends.add(block.w[k] >= least * sigma[k])
-        if np.isfinite(most):
-            block.ends.add(block.w[k] <= most * sigma[k])
+    for k, j in index.items():
+        own = sigma[k if problem.selects_features else k[0]]
+        if np.isfinite(low[j]):
+            block.ends.add(block.w[k] >= float(low[j]) * own)
+        if np.isfinite(high[j]):
+            block.ends.add(block.w[k] <= float(high[j]) * own)

@@ -34,7 +34,6 @@ from pyomo.contrib.solver.common.util import (
 from mipfs.errors import UsageError
 from mipfs.formulation import compile as compile_model
 from mipfs.formulation import problem_of
-from mipfs.formulation.pyomo_values import values_of
 from mipfs.formulation.start_values import support_of
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, StopReason
@@ -101,7 +100,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
         NoOptimalSolutionError, NoFeasibleSolutionError
             Pyomo's, where ``raise_exception_on_nonoptimal_result`` or ``load_solutions`` asks for more than was found.
         """
-        from mipfs.drivers import solve
+        from mipfs.drivers import last, solve
 
         config = self.config(value=kwds, preserve_implicit=True)
         began = datetime.datetime.now(datetime.UTC)
@@ -109,10 +108,14 @@ class Mipfs(SolverBase):  # type: ignore[misc]
         options = _options(config, model, problem)
         lines = [LiveLines(stream) for stream in config.tee]
         try:
-            result = solve(problem, observers=lines, **options)
+            asked = options.pop("warm", None)
+            before = last.before(model, problem, options["driver"]) if asked in (None, True) else asked
+            result = solve(problem, observers=lines, warm=before, **options)
         finally:
             for one in lines:
                 one.flush()
+        if asked is not False:
+            last.keep(model, result)
         results = self._results(model, problem, result, config)
         results.timing_info.start_timestamp = began
         results.timing_info.wall_time = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
@@ -165,6 +168,8 @@ class Loader(SolutionLoader):  # type: ignore[misc]
 
         if not self._result.has_classifier:
             raise NoSolutionError()
+        from mipfs.formulation.pyomo_values import values_of  # which may be what imports Pyomo, and with it this file
+
         found: Mapping[Any, float] = ComponentMap(values_of(self._pyomo_model, point_of(self._result, self._problem)))
         if vars_to_load is None:
             return found

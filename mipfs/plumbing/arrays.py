@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -64,3 +65,9 @@ def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
     """Σ a_j x_j without rounding."""
     pairs = zip(a.tolist(), np.asarray(x, dtype=float).tolist(), strict=True)
     return sum((Fraction(one) * Fraction(other) for one, other in pairs), Fraction(0))
+
+
+def rounded_up(exact: Fraction) -> float:
+    """The least double that is no less."""
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)

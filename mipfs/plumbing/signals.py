@@ -95,15 +95,26 @@ class Strike:
     Attributes
     ----------
     any_came : bool, of the class: whether some strike did in this process
+    came : bool, it did
+    asked : bool, what runs inside took a signal as a request to stop, and may have ended before it could follow
     """
 
     any_came = False
 
     def __init__(self) -> None:
-        self.came = False
+        self.came = self.asked = False
+
+    @property
+    def has_been(self) -> bool:
+        """Whether a signal came after which nothing more should begin.
+
+        Its `KeyboardInterrupt` met a place where none can be raised (`unraised`), or a run was asked at its very end.
+        """
+        return self.came or self.asked
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
         self.came = Strike.any_came = True
+        tell()
         raise KeyboardInterrupt
 
 
@@ -123,7 +134,7 @@ _listening: list[Strike] = []
 
 @contextmanager
 def heard() -> Iterator[Strike]:
-    """A block in which a signal is a `KeyboardInterrupt`, also inside `held`."""
+    """A block in which a signal is a `KeyboardInterrupt`, also inside `held`; it knows of what was caught inside."""
     strike = Strike()
     _listening.append(strike)
     try:
@@ -133,9 +144,15 @@ def heard() -> Iterator[Strike]:
         _listening.remove(strike)
 
 
+def tell() -> None:
+    """Have all blocks that hear know of a signal that asks what runs to stop, without an error."""
+    for strike in _listening:
+        strike.asked = True
+
+
 def lost() -> bool:
-    """Whether the `KeyboardInterrupt` of a signal was lost: it met a place where none can be raised (`unraised`)."""
-    return any(strike.came for strike in _listening)
+    """Whether some block that hears has had a signal after which nothing more should begin (`Strike.has_been`)."""
+    return any(strike.has_been for strike in _listening)
 
 
 @contextmanager

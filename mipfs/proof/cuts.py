@@ -1,28 +1,35 @@
 """Benders cuts η ≥ g(α) − ½ Σ s_j(α) σ_j (Aytug 2015, (10)), earned from feasible dual vectors.
 
+Where there are rows over the weights (`mipfs.data.over_weights`) α goes on behind the samples with the multipliers
+ν ≥ 0 of their ends: then g has − ν'o, and ω has + D'ν.
+
 s_j is ω_j², of a group the sum over its columns. Of a regulariser other than the ridge it is twice the conjugate,
-2h(ω_j): wherever scores are read, ½s_j is what an atom lowers a cut by.
+2h(ω_j), of a group the sum of these: wherever scores are read, ½s_j is what an atom lowers a cut by.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mipfs.kernels.bound import rounded_down
+from mipfs.kernels.bound import U, added, rounded_down
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
+from mipfs.svm.dyadic import on_grid
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
 
 Dual = tuple[Any, ...]
 """α = k·2^−q as (k, q), or over labellings as (counts, whole, q): what `DualStore` or `LabelledStore` keeps."""
+MOST_BITS = 52
+"""Bits of the largest multiplier of a row over the weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +57,96 @@ def dual_value_below(loss: ModuleType, alpha: Array, c: Array) -> float:
     return float(rounded_down(loss.dual_value(alpha, c), loss.dual_magnitude(alpha, c), alpha.size))
 
 
+def value_below(problem: Problem, alpha: Array) -> float:
+    """g of a dual vector (dual_size,) of a problem, less the rounding error of its sum."""
+    n = problem.data.n_samples
+    g = dual_value_below(get_loss(problem.loss), alpha[:n], problem.c_i)
+    if not problem.weight_rows:
+        return g
+    cost = problem.ends.cost(alpha[n:])
+    return float(added(g, -cost - 2.0 * U * cost))
+
+
+def dual_value_of(problem: Problem, alpha: Array) -> float:
+    """g of a dual vector (dual_size,) of a problem, as it is computed."""
+    n = problem.data.n_samples
+    value = float(get_loss(problem.loss).dual_value(alpha[:n], problem.c_i))
+    return value - float(problem.ends.cost(alpha[n:]).sum()) if problem.weight_rows else value
+
+
+def dual_top(problem: Problem) -> Array:
+    """c_i, and of every multiplier of a row over the weights 0, (dual_size,): no entry that is held is at that top.
+
+    Where all c_i are equal so are those: then the largest entry of a vector is the top of all (`DualStore`).
+    """
+    c = problem.c_i
+    if not problem.weight_rows:
+        return c
+    return np.append(c, np.full(problem.ends.count, c[0] if np.all(c == c[0]) else 0.0))
+
+
+def feasible_dual(problem: Problem, alpha: Array) -> tuple[Integers, int]:
+    """α (dual_size,) on a grid on which its box and y'α = 0 are integer identities; see `mipfs.svm.dyadic`.
+
+    Multipliers have a sign alone, and lie on the grid of the samples, which is made coarser for large ones.
+    """
+    n = problem.data.n_samples
+    whole, q = get_loss(problem.loss).feasible_dual(alpha[:n], problem.c_i, problem.data.y, problem.bias)
+    if not problem.weight_rows:
+        return whole, q
+    nu = np.maximum(alpha[n:], 0.0)
+    most = math.frexp(float(nu.max(initial=0.0)))[1]
+    if most + q > MOST_BITS:
+        q = MOST_BITS - most
+        top = get_loss(problem.loss).top(problem.c_i)
+        whole = on_grid(alpha[:n], top, problem.data.y if problem.bias else None, q)
+    multipliers = np.rint(np.ldexp(nu, q)).astype(np.int64)
+    return np.append(whole, multipliers), q
+
+
 def scores_of(problem: Problem, v: Array) -> Array:
-    """s of every atom (p,) for v = α∘y (n,), as it is computed."""
+    """s of every atom (p,) for v = α∘y (n,), as it is computed; behind it the multipliers of rows over the weights."""
+    if problem.weight_rows:
+        return _scores(problem, *_omega(problem, v), 0.0)
     if problem.regulariser.is_ridge:
         return problem.atoms.scores(v)
-    return 2.0 * problem.regulariser.conjugate(problem.single_features.omega(v))
+    features = problem.columns_alone
+    return problem.of_atoms(2.0 * problem.regulariser.conjugate(features.omega(v)))
 
 
 def scores_above(problem: Problem, v: Array) -> Array:
-    """s of every atom (p,) for v = α∘y (n,), rounded up."""
+    """s of every atom (p,) for v = α∘y (n,), rounded up; behind it the multipliers of rows over the weights."""
+    if problem.weight_rows:
+        return _scores(problem, *_omega(problem, v), 1.0)
     if problem.regulariser.is_ridge:
         scores = problem.atoms.scores(v)
         return scores + problem.atoms.score_error(v, scores)
-    features = problem.single_features
-    return 2.0 * problem.regulariser.conjugate_above(features.omega(v), features.omega_error(v))
+    features = problem.columns_alone
+    each = 2.0 * problem.regulariser.conjugate_above(features.omega(v), features.omega_error(v))
+    if problem.selects_features:
+        return each
+    return problem.of_atoms(each) * (1.0 + 2.0 * (problem.groups.sizes + 1) * U)
+
+
+def _omega(problem: Problem, v: Array) -> tuple[Array, Array]:
+    """ω of every column (p,) with the multipliers of rows over the weights, and a bound on its rounding error."""
+    n = problem.data.n_samples
+    columns, nu = problem.columns_alone, v[n:]
+    own, rows = columns.omega(v[:n]), problem.ends.pulled(nu)
+    error = columns.omega_error(v[:n]) + problem.ends.pulled_error(nu) + 2.0 * U * (np.abs(own) + np.abs(rows))
+    return own + rows, error
+
+
+def _scores(problem: Problem, omega: Array, error: Array, share: float) -> Array:
+    """s of every atom (count,) of ω (p,); with a share of 1 rounded up, for all that lies within the error."""
+    if not problem.regulariser.is_ridge:
+        regulariser = problem.regulariser
+        return 2.0 * (regulariser.conjugate_above(omega, error) if share else regulariser.conjugate(omega))
+    whole = problem.all_columns
+    size = np.abs(omega) + share * error
+    squares = np.square(size[whole.ids] * whole.scale)
+    sums = np.bincount(whole.atom, squares, minlength=problem.atoms.count)
+    return np.asarray(sums * (1.0 + share * 2.0 * (whole.ids.size + 16) * U))
 
 
 def cut_from_dual(problem: Problem, alpha: Array, value: float, dual: Dual) -> Cut:
@@ -76,13 +159,13 @@ def cut_from_dual(problem: Problem, alpha: Array, value: float, dual: Dual) -> C
     value : float, g(α) rounded down
     dual : Dual, α on its grid
     """
-    return Cut(value, scores_above(problem, alpha * problem.data.y), dual)
+    return Cut(value, scores_above(problem, alpha * problem.dual_signs), dual)
 
 
 def cut_of_dual(problem: Problem, dual: Dual) -> Cut:
     """The cut of a dual vector (k, q), of a loss that is a sum over the samples."""
     alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(get_loss(problem.loss), alpha, problem.c_i), dual)
+    return cut_from_dual(problem, alpha, value_below(problem, alpha), dual)
 
 
 def decoded(dual: Dual) -> Array:

@@ -8,6 +8,7 @@ the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,12 +21,12 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool, Dual, decoded, scores_of
+from mipfs.proof.cuts import CutPool, Dual, decoded, dual_top, scores_of
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Multipliers, Proof
-from mipfs.proof.row_tree import is_refuted
+from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.svm.labellings import feasible
 
 Parts = list[tuple[list[int], list[float]]]
@@ -109,6 +110,23 @@ class Record:
         box = (node.lb.astype(float), node.ub.astype(float))
         dual = self._keep(None).place
         return is_refuted(self.tree, node.place, box, dual, self.problem.selection, self.must_stop)
+
+    def close_over_rows(
+        self, node: Node, evidence: Evidence, sigma: Array, cost: Array, least: float, wanted: float
+    ) -> float:
+        """Close a node of one selection (p,) by a tree over the extra variables; what that shows of cost'σ + d'z.
+
+        The evidence has no multipliers: every leaf of the tree has its own. The node stays open, and −∞ is returned,
+        where the run must stop, or where it shows less than `least`; what reaches `wanted` is enough.
+        """
+        place = self._keep(evidence).place
+        count = self.tree.n_nodes
+        box = sigma, sigma
+        shown = over_rows(self.tree, node.place, box, place, self.problem.selection, cost, wanted, self.must_stop)
+        if shown >= least and not self.must_stop():
+            return shown
+        self.tree.reopen(node.place, count)
+        return -math.inf
 
     def rule_out(self, node: Node, combination: Mapping[int, Fraction]) -> None:
         """Close a node where a combination of rows leaves no whole numbers."""
@@ -245,7 +263,7 @@ def no_dual(problem: Problem) -> Dual:
     """α = 0."""
     if problem.loss == "structural":
         return np.empty((0, problem.data.n_samples), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
-    return np.zeros(problem.data.n_samples, dtype=np.int64), 0
+    return np.zeros(problem.dual_size, dtype=np.int64), 0
 
 
 def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None, tape: Tape | None = None) -> Proof:
@@ -262,5 +280,5 @@ def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = Non
     count = problem.atoms.count if held is None else held.size
     if problem.loss == "structural":
         return Proof(n, count, duals=LabelledStore(n, duals))
-    top = None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i
-    return Proof(n, count, top, DualStore(n, top, tape))
+    top = None if np.all(problem.c_i == problem.c_i[0]) else dual_top(problem)
+    return Proof(n, count, top, DualStore(problem.dual_size, top, tape))

@@ -25,31 +25,52 @@ UNDERFLOW_ALLOWANCE = 1e-300
 """More than all that underflows where a bound is summed."""
 
 
-def cancelled(selection: Selection, y: Array) -> Multipliers | None:
+def cancelled(selection: Selection, y: Array, *, is_ray: bool = False) -> Multipliers | None:
     """Multipliers (r,) of the user's rows that bound the extra variables: y, or y corrected exactly; None if neither.
 
     The reduced cost of an extra variable must be zero or point to an end that it has, exactly: where that fails by
-    round-off, a few of the largest multipliers become rational numbers that make it zero.
+    round-off, a few of the largest multipliers become rational numbers that make it zero. A ray is about no cost.
     """
     rows = selection.rows
     box = selection.rows.extra.box
     limit = np.where(y > 0, rows.lb, rows.ub)
     exact = [Fraction(v) for v in np.where(np.isfinite(limit), y, 0.0).tolist()]
     columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
+    costs = [Fraction(0) if is_ray else Fraction(d) for d in rows.extra.cost.tolist()]
     ends = list(zip(np.isfinite(box[0]).tolist(), np.isfinite(box[1]).tolist(), strict=True))
     vanish: list[int] = []
     for attempt in range(len(rows.extra) + 1):
-        reduced = [-sum((a * exact[r] for r, a in column.items()), Fraction(0)) for column in columns]
+        reduced = [
+            d - sum((a * exact[r] for r, a in column.items()), Fraction(0))
+            for column, d in zip(columns, costs, strict=True)
+        ]
         unbounded = [k for k, v in enumerate(reduced) if v and not ends[k][0 if v > 0 else 1]]
         if not unbounded:
             return y if attempt == 0 else tuple(exact)
-        sizes = [float(sum((abs(a * exact[r]) for r, a in column.items()), Fraction(0))) for column in columns]
+        sizes = [
+            float(sum((abs(a * exact[r]) for r, a in column.items()), abs(d)))
+            for column, d in zip(columns, costs, strict=True)
+        ]
         small = (k for k, v in enumerate(reduced) if not all(ends[k]) and abs(float(v)) <= ROUND_OFF_SHARE * sizes[k])
         vanish = sorted({*vanish, *unbounded, *small})
-        _make_vanish(exact, [columns[k] for k in vanish])
+        _make_vanish(exact, [columns[k] for k in vanish], [costs[k] for k in vanish])
         if any(v and not math.isfinite(rows.lb[r] if v > 0 else rows.ub[r]) for r, v in enumerate(exact)):
             return None
     return None
+
+
+def _are_bounded(selection: Selection, multipliers: Multipliers) -> bool:
+    """Whether the reduced cost d − A'π of every extra variable is zero or points to an end that it has, exactly."""
+    rows = selection.rows
+    ends = rows.extra.box
+    limit = np.where(np.array([float(v) for v in multipliers]) > 0, rows.low, rows.high)
+    exact = [Fraction(v) if math.isfinite(end) else Fraction(0) for v, end in zip(multipliers, limit, strict=True)]
+    for k in np.flatnonzero(~(np.isfinite(ends[0]) & np.isfinite(ends[1]))).tolist():
+        column = _column(rows.matrix, selection.n_features + k)
+        left = Fraction(float(rows.extra.cost[k])) - sum((a * exact[r] for r, a in column.items()), Fraction(0))
+        if left and not math.isfinite(ends[0 if left > 0 else 1][k]):
+            return False
+    return True
 
 
 def _column(matrix: Any, j: int) -> dict[int, Fraction]:
@@ -58,9 +79,11 @@ def _column(matrix: Any, j: int) -> dict[int, Fraction]:
     return {int(r): Fraction(a) for r, a in zip(found.row, found.data.tolist(), strict=True) if a}
 
 
-def _make_vanish(y: list[Fraction], columns: list[dict[int, Fraction]]) -> None:
-    """Change as many entries of y, the largest first, as it takes that Σ_r a_r y_r = 0 for every column; in place."""
-    equations = [(dict(column), sum((a * y[r] for r, a in column.items()), Fraction(0))) for column in columns]
+def _make_vanish(y: list[Fraction], columns: list[dict[int, Fraction]], costs: list[Fraction]) -> None:
+    """Change as many entries of y, the largest first, as it takes that Σ_r a_r y_r is its cost for every column."""
+    equations = [
+        (dict(column), sum((a * y[r] for r, a in column.items()), -d)) for column, d in zip(columns, costs, strict=True)
+    ]
     pivots: list[tuple[int, dict[int, Fraction], Fraction]] = []
     for column, total in equations:
         for r, row, rest in pivots:  # what the pivots before leave of it
@@ -104,16 +127,25 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
 
 def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
     """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
-    bounding = cancelled(selection, y)
-    return (
-        bounding if bounding is not None and inner_below(selection, bounding, low, high) > UNDERFLOW_ALLOWANCE else None
-    )
+    bounding = cancelled(selection, y, is_ray=True)
+    shows = bounding is not None and inner_below(selection, bounding, low, high, is_ray=True) > UNDERFLOW_ALLOWANCE
+    return bounding if shows else None
 
 
 def inner_below(
-    selection: Selection, multipliers: Multipliers, low: npt.NDArray[Any], high: npt.NDArray[Any], cost: Any = 0.0
+    selection: Selection,
+    multipliers: Multipliers,
+    low: npt.NDArray[Any],
+    high: npt.NDArray[Any],
+    cost: Any = 0.0,
+    *,
+    is_ray: bool = False,
 ) -> float:
-    """A lower bound on the minimum of cost'σ over the box and the rows by their multipliers, rounded down."""
+    """A lower bound on the minimum of cost'σ + d'z over the box and the rows by their multipliers, rounded down.
+
+    A ray is about no d. Where extra variables cost something, multipliers that bound them by round-off alone bound
+    nothing: their reduced costs are taken exactly.
+    """
     rows = selection.rows
     p = selection.n_features
     ends = selection.rows.extra.box
@@ -121,8 +153,12 @@ def inner_below(
     limit = np.where(y > 0, rows.low, rows.high)
     y = np.where(np.isfinite(limit), y, 0.0)
     limit = np.where(np.isfinite(limit), limit, 0.0)
-    reduced = -(rows.matrix.T @ y)
-    size = rows.sizes.T @ np.abs(y)
+    own = np.zeros(len(rows.extra)) if is_ray else rows.extra.cost
+    whole = np.append(np.zeros(p), own)
+    reduced = whole - (rows.matrix.T @ y)
+    size = rows.sizes.T @ np.abs(y) + np.abs(whole)
+    if own.any() and not _are_bounded(selection, multipliers):
+        return -math.inf
     cost = np.broadcast_to(cost, (p,))
     gain = -rounded_down(reduced[:p] + cost, size[:p] + np.abs(cost), y.size + 1)
     end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none

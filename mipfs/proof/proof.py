@@ -146,6 +146,11 @@ class Proof:
         self._check_open(node)
         self._dual[node], self._multiplier[node] = REFUTED, self.keep(multipliers)
 
+    def refute_all(self, nodes: Integers, numbers: Integers) -> None:
+        """Make open nodes, all different, leaves without a selection, as `refute` does."""
+        self._check_all_open(nodes)
+        self._dual[nodes], self._multiplier[nodes] = REFUTED, numbers
+
     def rule_out(self, node: int, combination: Mapping[int, Fraction]) -> None:
         """Make an open node a leaf without whole numbers, as a combination of rows shows."""
         self._check_open(node)
@@ -208,6 +213,21 @@ class Proof:
         self._feature[node], self._children[node, 0] = SCREENED, child
         self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
         return child
+
+    def split_all(self, nodes: Integers, features: Integers) -> Integers:
+        """Children σ_feature = 0 and σ_feature = 1 (m, 2) of open nodes, all different."""
+        self._check_all_open(nodes)
+        children = self._grow(2 * nodes.size) + np.arange(2 * nodes.size).reshape(-1, 2)
+        self._feature[nodes], self._children[nodes] = features, children
+        return children
+
+    def screen_all(self, nodes: Integers, duals: Integers, numbers: Integers) -> Integers:
+        """Screen open nodes, all different, as `screen` does, with multipliers as `keep` numbers them."""
+        self._check_all_open(nodes)
+        children = self._grow(nodes.size) + np.arange(nodes.size)
+        self._feature[nodes], self._children[nodes, 0] = SCREENED, children
+        self._dual[nodes], self._multiplier[nodes] = duals, numbers
+        return children
 
     def keep_bound(self, node: int, dual: int, value: float, multipliers: Multipliers | None = None) -> None:
         """Keep the bound that a node that was split proves as a whole, should the proof end there (`trim`)."""

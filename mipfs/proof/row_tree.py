@@ -1,4 +1,4 @@
-"""Branch-and-bound on min cost'σ over S, kept in a proof: LPs over the rows, every leaf with its multipliers.
+"""Branch-and-bound on min cost'σ + d'z over S, kept in a proof: LPs over the rows, every leaf with its multipliers.
 
 It splits on features first, then on extra variables that are whole numbers: that a row like x1 + x2 + x3 = 2 z leaves
 no selection is shown by z ≤ 1 and z ≥ 2. What no such split shows, as variables without bounds have no end of values, a
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
 from mipfs.proof.proof import Proof
@@ -41,7 +41,7 @@ def over_rows(
     *,
     is_empty: bool = False,
 ) -> float:
-    """Close an open node of the proof; the bound on cost'σ that its leaves reach, inf when no selection is in it.
+    """Close an open node of the proof; the bound on cost'σ + d'z that its leaves reach, inf when no selection is in it.
 
     Parameters
     ----------
@@ -56,21 +56,22 @@ def over_rows(
     must_stop : callable
         Once it says so, what is open is closed as it is.
     is_empty : bool
-        Whether all is given up with the first leaf that is not refuted.
+        Whether all is given up with the first leaf that is not refuted: the extra variables cost nothing then.
     """
-    scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+    own = selection.rows.extra.cost * (0.0 if is_empty else 1.0)
+    scale = max(float(np.abs(cost).max(initial=0.0)), float(np.abs(own).max(initial=0.0))) or 1.0
     first = int(selection.M is not None)
     most = proof.n_nodes
     oracle = selection.oracle()
     model = selection_model(selection, relaxed=True, presolve=False)
-    model.program.set_costs(cost / scale)
+    model.program.set_costs(np.append(cost, own * model.columns) / scale)
     least = math.inf
     stack = [(root, *box, selection)]
     while stack:
         node, low, high, part = stack.pop()
         if must_stop():
             proof.close(node, dual)
-            least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost))
+            least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost, is_ray=is_empty))
             continue
         if _is_shut(proof, node, selection, part, low, high):
             continue
@@ -85,9 +86,9 @@ def over_rows(
         elif solution.values is not None and solution.status == "optimal":
             y, sigma = model.multipliers()[first:] * scale, np.clip(solution.values[: cost.size], low, high)
             extra = solution.values[cost.size : cost.size + len(part.rows.extra)]
-        multipliers = cancelled(part, y)
+        multipliers = cancelled(part, y, is_ray=is_empty)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
-        bound = inner_below(part, multipliers, low, high, cost)
+        bound = inner_below(part, multipliers, low, high, cost, is_ray=is_empty)
         j, k = _split(selection, part, low, high, sigma, extra)
         if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
             j = k = -1
@@ -108,6 +109,12 @@ def over_rows(
         if is_empty and least < math.inf:
             return least
     return least
+
+
+def least_cost(selection: Selection, sigma: Mask) -> float:
+    """A lower bound on what the extra variables cost beside a selection (p,) of S, as such leaves show it."""
+    low = np.asarray(sigma, dtype=bool).astype(float)
+    return over_rows(Proof(0, low.size), 0, (low, low), -1, selection, np.zeros(low.size), math.inf)
 
 
 def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low: Array, high: Array) -> bool:

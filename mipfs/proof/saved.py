@@ -89,14 +89,14 @@ def restored_duals(duals: DualStore, arrays: Arrays) -> None:
 def saved_cuts(pool: CutPool) -> Arrays:
     """The dual vectors of the cuts of a pool."""
     if not len(pool):
-        return DualStore(pool.problem.data.n_samples).arrays()
+        return DualStore(pool.problem.dual_size).arrays()
     assert isinstance(pool.duals, DualStore)
     return pool.duals.part(np.array(pool.dual_of, dtype=np.int64)).arrays()
 
 
 def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
     """Add to a pool of the same problem the cuts that `saved_cuts` kept."""
-    duals = DualStore(pool.problem.data.n_samples)
+    duals = DualStore(pool.problem.dual_size)
     restored_duals(duals, arrays)
     for index in range(len(duals)):
         dual = duals.get(index)

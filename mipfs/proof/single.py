@@ -13,10 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mipfs.kernels.bound import added, gains, lower
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, cut_of_dual
+from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, cut_of_dual, feasible_dual
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
@@ -32,8 +31,7 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
     if isinstance(given, Combination):
         return cut_from_dual(problem, problem.data.y * given.v, given.value_below, given.dual)
-    loss = get_loss(problem.loss)
-    return cut_of_dual(problem, loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias))
+    return cut_of_dual(problem, feasible_dual(problem, given))
 
 
 def single(problem: Problem, cut: Cut, wanted: float, must_stop: Callable[[], bool] = bool) -> Proof:

@@ -12,10 +12,14 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data import checks
+from mipfs.data.bounds import WeightBounds, by_class, of_class
 from mipfs.data.frames import as_frame, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
+from mipfs.data.over_weights import WeightRow
 from mipfs.data.recipe import Prepared, Recipe
+from mipfs.data.rules import KNOWN_RULES, RULES
+from mipfs.data.suspects import warn_of_suspects
 from mipfs.data.table_reading import StatedWords
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
@@ -55,6 +59,9 @@ def read(
     use: Any = None,
     impute: Any = None,
     types: Mapping[str, str] | None = None,
+    missing: Any = None,
+    checks: bool | None = None,
+    rules: int | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
 
@@ -94,6 +101,14 @@ def read(
     types : mapping of column to kind, optional
         Columns of which cells are read as numbers: "date" (days since 1970), "date d/m/y", "date m/d/y", "currency",
         "percent", "decimal comma" (`mipfs.readers.typed`). Default: ``[data] types`` of the .toml.
+    missing : sequence of str or numbers, optional
+        Cells of features that stand for a missing value too, such as "-" and -999, in any case; empty, ?, NA, n/a, NaN
+        and null always do. Default: ``[data] missing`` of the .toml.
+    checks : bool, optional
+        Whether a `SuspectWarning` says what is seldom meant: a column that separates the classes alone, constant and
+        duplicate columns, duplicate rows. Default: ``[data] checks`` of the .toml, otherwise True.
+    rules : int, optional
+        The version of the rules of reading, `Result.rules` of an earlier one that is to be verified. Default: today's.
 
     Returns
     -------
@@ -112,7 +127,7 @@ def read(
     -----
     DataWarning
         Columns that are hardly features, decimal commas; or no scale was asked for, and the norms of the columns are
-        a thousandfold apart.
+        a thousandfold apart. A `SuspectWarning`, which is one too: see `checks`.
 
     Examples
     --------
@@ -120,8 +135,10 @@ def read(
     >>> data.n_samples, data.n_features, data.feature_names[0]
     (569, 30, 'mean radius')
     """
-    given = {"drop": drop, "use": use, "impute": impute, "types": types}
-    return _read(path, given, scale, label, positive, n_features, words)
+    given = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
+    if rules is not None and rules not in KNOWN_RULES:
+        raise UsageError(f"rules = {rules!r} are unknown; they are one of {', '.join(map(str, KNOWN_RULES))}")
+    return _read(path, given, scale, label, positive, n_features, words, looks=(True, checks), rules=rules)
 
 
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
@@ -143,13 +160,17 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     path = as_frame(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
-    parts = {"drop": None, "use": None, "impute": None, "types": None}
+    parts = {"drop": None, "use": None, "impute": None, "types": None, "missing": None}
     every = Every()
     asked = recipe if isinstance(recipe, Recipe) else {**parts, **recipe}
     first = _read(path, asked, **{**given, "positive": every})
     if len(every.classes) < 3:
         raise UsageError(f"{path}: the labels are of two classes; one against the rest is for more")
-    return [replace(first, y=every.signs(k), labels=every.labels(k)) for k in range(len(every.classes))]
+    labels = [every.labels(k) for k in range(len(every.classes))]
+    return [
+        replace(first, y=every.signs(k), labels=one, weight_bounds=of_class(every.bounds, first.index, one.positive))
+        for k, one in enumerate(labels)
+    ]
 
 
 def _read(
@@ -160,16 +181,17 @@ def _read(
     positive: Any = None,
     n_features: int | None = None,
     words: Sequence[str] | StatedWords | None = None,
+    *,
+    looks: tuple[bool, bool | None] = (False, None),
+    rules: int | None = None,
 ) -> Instance:
-    """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`."""
+    """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`.
+
+    `looks`: whether it is looked for what is suspect where nobody says, and what is said. `rules`: None for today's.
+    """
     path = as_frame(path)
     frame = path if is_frame(path) else None
-    if frame is None and not isinstance(path, (str, os.PathLike)):
-        kind = type(path).__name__
-        raise UsageError(
-            f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays"
-        )
-    path = FRAME if frame is not None else Path(path)
+    path = FRAME if frame is not None else _path_of(path)
     if label is not None and not isinstance(label, (str, int, np.integer)):
         raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
     label = None if label is None else str(label)  # pandas numbers columns without names
@@ -178,10 +200,13 @@ def _read(
     if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
         raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
     sidecar = Sidecar(path) if frame is not None else Sidecar.beside(path)
+    asked_words = sidecar.words if words is None else words
+    meant = asked_words.kept if isinstance(asked_words, StatedWords) else tuple(asked_words)
     if frame is None and format_of(path) == "store":
-        preparing = Preparing(_of_store(path, recipe))
+        asked_recipe = _of_store(path, recipe)
     else:
-        preparing = Preparing(recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar))
+        asked_recipe = recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar)
+    preparing = Preparing(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
     if frame is not None:
         table = from_frame(frame, label, preparing=preparing)
         assert table.names is not None
@@ -190,13 +215,13 @@ def _read(
         table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
     reading = table.reading
     if frame is not None or format_of(path) in PREPARED:
-        asked_words = sidecar.words if words is None else words
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
-    cost = sidecar.amounts("cost", index)
-    select, rows = read_select(sidecar, index, cost)
+    groups = _groups(table, sidecar, index)
+    cost = sidecar.costs(index, groups)
+    select, rows = read_select(sidecar, index, cost, groups)
     instance = Instance.from_arrays(
         table.X,
         y,
@@ -206,8 +231,9 @@ def _read(
         labels=labels,
         cost=cost,
         penalty=sidecar.amounts("penalty", index),
-        weight_bounds=sidecar.weight_bounds(index, asked is None and isinstance(labels.positive, str)),
-        groups=_groups(table, sidecar, index),
+        weight_bounds=_weight_bounds(sidecar, index, groups, asked, labels),
+        weight_rows=_weight_rows(sidecar, index, asked),
+        groups=groups,
         rows=rows,
         select=select,
         bags=table.bags,
@@ -215,12 +241,42 @@ def _read(
         label=table.label,
         words=_words(table),
     )
-    several = isinstance(positive, Every)
-    instance = replace(instance, reading=reading)
-    instance = _described(instance, sidecar, table.recipe or preparing.recipe, table, several)
+    recipe = table.recipe or preparing.recipe
+    instance = _described(replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, Every))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
+    is_looked, said = looks
+    if is_looked and (sidecar.checks if said is None else said) is not False:
+        warn_of_suspects([instance], str(path), stacklevel=5)  # through `read` and what declares it
     return instance
+
+
+def _weight_bounds(
+    sidecar: Sidecar, index: Mapping[str, int], groups: Mapping[str, tuple[str, ...]], asked: Any, labels: Labels
+) -> WeightBounds:
+    """The bounds of the .toml; of the classes one against the rest they stand in `asked`, each with its own."""
+    if not isinstance(asked, Every):
+        return sidecar.weight_bounds(index, groups, asked is None and isinstance(labels.positive, str))
+    if sidecar.tables.get("weights"):
+        asked.bounds = sidecar.weight_bounds(by_class(index, asked.classes), groups, False)
+    return {}
+
+
+def _weight_rows(sidecar: Sidecar, index: Mapping[str, int], asked: Any) -> tuple[WeightRow, ...]:
+    """The rows over the weights of the .toml, which are about two classes."""
+    found = sidecar.weight_rows(index)
+    if found and isinstance(asked, Every):
+        remedy = "leave them out, or give weight_rows to FSPClassifier, where they hold for every class"
+        sidecar.fail("[[weights.rows]] are about two classes, and there are more", remedy, "weights", "rows")
+    return found
+
+
+def _path_of(given: Any) -> Path:
+    """The path of a file that is to be read."""
+    if isinstance(given, (str, os.PathLike)):
+        return Path(given)
+    kind = type(given).__name__
+    raise UsageError(f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays")
 
 
 def _groups(table: Table, sidecar: Sidecar, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
@@ -332,7 +388,7 @@ def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
     prepared = open_store(path).prepared
     done = Recipe() if prepared is None else prepared.recipe
     asked = recipe if isinstance(recipe, Recipe) else Recipe.of(**recipe)
-    named = [name for name, value in asked.document().items() if value and value != done.document()[name]]
+    named = [name for name, value in asked.document().items() if value and value != done.document().get(name)]
     if named:
         raise UsageError(
             f"{named[0]}: {path.name} is a column store, whose table was prepared when it was made; give it to "

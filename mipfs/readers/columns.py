@@ -19,7 +19,7 @@ from mipfs.data.table_reading import Apart, StatedWords, TableReading
 from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, Preparing
 from mipfs.readers.table import Table
-from mipfs.readers.typed import looks_like, remedy, told
+from mipfs.readers.typed import fits_both_orders, looks_like, remedy, told
 from mipfs.report.numbers import first_of
 
 LABEL = "label"
@@ -91,7 +91,7 @@ def to_table(
             parts.append((rows, values[rows].astype(np.float64), [rows.size]))
             continue
         words, codes = np.unique(values, return_inverse=True)
-        if not hardly_categories(words.tolist(), len(values)):
+        if name not in preparing.meant and not hardly_categories(words.tolist(), len(values)):
             _warn_of_many(name, values, words, path)
         groups[name] = tuple(f"{name}={word}" for word in words)
         features += groups[name]
@@ -124,14 +124,6 @@ def label_among(label: Label, names: Sequence[str]) -> str:
     """The name of the label column: the first of several that is there, ``label`` where none is asked for."""
     asked = (label,) if isinstance(label, str) else tuple(label or ()) or (LABEL,)
     return next((name for name in asked if name in names), asked[0])
-
-
-def all_different(names: list[str], path: Path) -> list[str]:
-    """The names of the columns; two that are the same are refused."""
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
-    return names
 
 
 def require_label(label: str, names: Sequence[str], path: Path) -> None:
@@ -248,10 +240,13 @@ def left_out(
     apart = tell_apart(groups, n) if apart is None else apart
     found = TableReading(apart=apart).follows(keep, ())
     kinds = {one: kind for one in found if (kind := apart[one].kind) is not None}
+    either = list[str]()
     for one in found:
         words = words_of[one]
         names = n >= 2 * len(words)  # each is met in several rows
-        typed = told(one, kinds[one]) if one in kinds else ""
+        is_either = one in kinds and fits_both_orders(kinds[one], words)
+        typed = told(one, kinds[one], is_either) if one in kinds else ""
+        either += [one] if is_either else []
         cure = typed or ("" if names else _ORDINARY)
         kind = "dates, amounts and percentages" if typed else "names" if names else "IDs and dates"
         warnings.warn(
@@ -262,8 +257,8 @@ def left_out(
             DataWarning,
             stacklevel=4,
         )
-    if len(kinds) > 1:
-        every = ",".join(f"{one}={kind}" for one, kind in kinds.items())
+    if len(kinds) - len(either) > 1:
+        every = ",".join(f"{one}={kind}" for one, kind in kinds.items() if one not in either)
         warnings.warn(f'{path}: all at once: --types "{every}"', DataWarning, stacklevel=4)
     return found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 import warnings
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -18,15 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers import typed
+from mipfs.readers.cells import prepared
 from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import check_unpacked, opened
-from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing, scattered, words_of
+from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing
 from mipfs.readers.table import Table
-
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
-"""Cells that stand for a missing value, in any case."""
 
 FEW = 1 << 16
 """Rows of a batch at most, where it is not all."""
@@ -35,11 +32,29 @@ AT_ONCE = 1 << 16
 ROW_NUMBERS = ("", "Unnamed: 0")
 """What an unnamed first column is called, and what pandas makes of that."""
 
-_DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
-"""Numbers with a decimal comma, and with commas between thousands; 1,234 may be either."""
 _LEAVE_OUT = "fill it in, or leave out the sample or the column"
 FILL = f"{_LEAVE_OUT}, or {IMPUTE}"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Cells that stand on lines (`mipfs.readers.cells.Places`)."""
+
+    path: Path
+    lines: Sequence[int]
+    cure: str = "correct the cell; categories are written as words throughout"
+
+    def error(self, i: int, message: str, remedy: str) -> DataError:
+        return DataError(message, remedy, path=self.path, line=self.lines[i])
+
+    def here(self, i: int) -> str:
+        return ""
+
+    def other(self, i: int) -> str:
+        return f"on line {self.lines[i]}"
+
+    def some(self, kept: Sequence[int]) -> Lines:
+        return Lines(self.path, array("q", [self.lines[i] for i in kept]))
 
 
 def read_csv(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
@@ -116,7 +131,7 @@ def batches(
                 if labelled:
                     require_label(mixing[0], names, path)
                 left_out = len(header) - len(names)
-                kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path)]
+                kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path, first)]
                 kept = [k for k in kept if labelled or header[k] != mixing[0]]  # new rows may lack their labels
                 names = [header[k] for k in kept]
             done -= len(lines)
@@ -126,7 +141,8 @@ def batches(
             of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
             _check_missing(given, lines, path, of, (*mixing, WEIGHT))
             pairs = zip(names, given, strict=True)
-            columns = [_prepared(name, cell, lines, path, name in mixing, of[name]) for name, cell in pairs]
+            where = Lines(path, lines)
+            columns = [prepared(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
             yield names, columns, np.array(lines, dtype=np.int64)
     except csv.Error as error:
         raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
@@ -218,18 +234,9 @@ def _counts_rows(header: list[str], column: list[str], path: Path, line: int) ->
 def _check_header(header: list[str], path: Path, line: int) -> None:
     if not header:
         raise DataError("the file is empty", "write the names of the columns on the first line", path=path)
-    seen: set[str] = set()
     for place, name in enumerate(header, 1):
         if not name and (place > 1 or len(header) == 1):
             raise DataError(f"column {place} has no name", "name every column", path=path, line=line)
-        if name in seen:
-            raise DataError(f"two columns are called {name!r}", "give each its own name", path=path, line=line)
-        seen.add(name)
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell stands for a missing value."""
-    return cell.strip().lower() in MISSING
 
 
 def _check_missing(
@@ -244,7 +251,7 @@ def _check_missing(
     for (name, one), column in zip(preparing.items(), cells, strict=True):
         if one.allows(name):
             continue
-        odd = {cell for cell in set(column) if is_missing(cell)}
+        odd = {cell for cell in set(column) if one.is_missing(cell)}
         if odd:
             places = [i for i, cell in enumerate(column) if cell in odd]
             found[name] = places[0], len(places), column[places[0]]
@@ -254,107 +261,3 @@ def _check_missing(
     more = how_many(count, name, found)
     remedy = _LEAVE_OUT if name in roles else FILL
     raise DataError(f"column {name!r} has no value ({cell!r}){more}", remedy, path=path, line=lines[first])
-
-
-def _prepared(
-    name: str, cells: Sequence[str], lines: array[int], path: Path, mixed: bool, preparing: Preparing
-) -> Column:
-    """The column as its type says, NaN or an empty word where a value is missing and filled in later."""
-    kind = preparing.recipe.types.get(name)
-    if kind is not None:
-
-        def refuse(i: int) -> DataError:
-            what = "write the dates in one way" if kind.startswith("date") else "correct the cell"
-            return DataError(
-                f"column {name!r} is {cells[i]!r}, which is no {kind}",
-                f"{what}, or {typed.instead(name, cells, kind)}",
-                path=path,
-                line=lines[i],
-            )
-
-        return typed.numbers(cells, kind, is_missing, refuse)
-    if not preparing.allows(name):
-        return _column(name, cells, lines, path, mixed)
-    there = [i for i, cell in enumerate(cells) if not is_missing(cell)]
-    if len(there) == len(cells):
-        return _column(name, cells, lines, path, mixed)
-    if not there:
-        return np.full(len(cells), np.nan)
-    known = _column(name, [cells[i] for i in there], array("q", [lines[i] for i in there]), path, mixed)
-    return scattered(known, there, len(cells))
-
-
-def _column(name: str, cells: Sequence[str], lines: array[int], path: Path, mixed: bool) -> Column:
-    """The column as numbers, or else as words; only labels and bags may mix the two, and are words then."""
-    try:
-        numbers = np.array(array("d", map(float, cells)))
-        numeric = "_" not in "".join(cells)  # Python reads 1_000 as a number
-    except ValueError:
-        numeric = False
-    if numeric and np.all(np.isfinite(numbers)):
-        return numbers
-    number_at = word_at = None
-    for i, cell in enumerate(cells):
-        value = _number(cell)
-        if value is not None and not np.isfinite(value):
-            raise DataError(
-                f"column {name!r} is {cell.strip()!r}", "every value must be a finite number", path=path, line=lines[i]
-            )
-        if value is None:
-            word_at = i if word_at is None else word_at
-        else:
-            number_at = i if number_at is None else number_at
-    if word_at is not None and not mixed and (decimals := _decimal_commas(name, cells, lines, path)) is not None:
-        return decimals
-    if word_at is not None and number_at is not None and not mixed:
-        message = f"column {name!r} is {cells[word_at]!r} here and the number {cells[number_at]!r} on line "
-        hint = typed.remedy(name, cells)
-        raise DataError(
-            f"{message}{lines[number_at]}",
-            hint or "correct the cell; categories are written as words throughout",
-            path=path,
-            line=lines[word_at],
-        )
-    return words_of([cell.strip() for cell in cells])
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return None if "_" in cell else float(cell)
-    except ValueError:
-        return None
-
-
-def _decimal_commas(name: str, cells: Sequence[str], lines: array[int], path: Path) -> Column | None:
-    """A column of numbers with decimal commas, read as such; None where it is another one.
-
-    Raises
-    ------
-    DataError
-        Every comma may stand between thousands.
-    """
-    stripped = [cell.strip() for cell in cells]
-    with_comma = [i for i, cell in enumerate(stripped) if "," in cell]
-    if not with_comma:
-        return None
-    thousands = [_THOUSANDS.fullmatch(cell) is not None for cell in stripped]
-    if all(thousands[i] for i in with_comma) and all(
-        thousands[i] or _number(cell) is not None for i, cell in enumerate(stripped)
-    ):
-        example = stripped[with_comma[0]]
-        raise DataError(
-            f"column {name!r} is {example!r}, with a comma between thousands or before decimals",
-            f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column, or give "
-            f'--types "{name}=decimal comma" or "{name}=currency"',
-            path=path,
-            line=lines[with_comma[0]],
-        )
-    if not all(map(_DECIMAL.fullmatch, stripped)):
-        return None
-    example = stripped[with_comma[0]]
-    warnings.warn(
-        f"{path}: column {name!r} has decimal commas: {example} is read as {example.replace(',', '.')}",
-        DataWarning,
-        stacklevel=2,
-    )
-    return np.array([float(cell.replace(",", ".")) for cell in stripped])

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.rules import CELLS_RULES
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
+from mipfs.readers.cells import prepared
 from mipfs.readers.columns import (
     BAG,
     WEIGHT,
     Label,
-    all_different,
     finite,
     how_many,
     label_among,
     require_label,
     to_table,
 )
-from mipfs.readers.csv_file import ROW_NUMBERS, is_missing
-from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered, words_of
+from mipfs.readers.csv_file import ROW_NUMBERS
+from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, Preparing, numbers_among, scattered, words_of
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -41,7 +43,10 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
         No rows, two columns of one name, a missing or infinite value, a column of neither numbers nor words, no label
         column.
     """
-    names = all_different([str(name) for name in frame.columns], FRAME)
+    asked = [label] if isinstance(label, str) else list(label or ())
+    names = preparing.called(frame.columns, asked)
+    if not any(one in names for one in asked):
+        label = [one.strip() for one in asked]
     if len(frame) == 0:
         raise DataError("no samples", "give at least one row of each class", path=FRAME)
     if names[0] in ROW_NUMBERS and _counts_rows(frame.iloc[:, 0]):
@@ -56,13 +61,22 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
         require_label(mixing[0], names, FRAME)
     roles = (*mixing, WEIGHT)
     kept = [k for k in preparing.kept(names, roles, FRAME) if labelled or names[k] != mixing[0]]
-    gaps = [names[k] for k in kept if not preparing.allows(names[k]) and frame.iloc[:, k].isna().any()]
-    columns = [
-        column_values(frame, k, names[k], names[k] in mixing, gaps, PLAIN if names[k] in roles else preparing)
+    of = {names[k]: _of(names[k], mixing[0], roles, preparing) for k in kept}
+    gaps = [
+        names[k]
         for k in kept
+        if not preparing.allows(names[k]) and gaps_of(frame.iloc[:, k], names[k], of[names[k]]).any()
     ]
+    columns = [column_values(frame, k, names[k], names[k] in mixing, gaps, of[names[k]]) for k in kept]
     names = [names[k] for k in kept]
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled, preparing=preparing)
+
+
+def _of(name: str, label: str, roles: Sequence[str], preparing: Preparing) -> Preparing:
+    """How a column is read: text as cells, but for the labels, which users get back as they gave them."""
+    if name == label or (name in roles and preparing.rules < CELLS_RULES):
+        return AS_IT_IS
+    return PLAIN if name in roles else preparing
 
 
 def _counts_rows(series: Any) -> bool:
@@ -71,8 +85,26 @@ def _counts_rows(series: Any) -> bool:
     return values.dtype.kind in "iu" and bool(np.all(values >= 0)) and np.unique(values).size == values.size
 
 
+def gaps_of(series: Any, name: str, preparing: Preparing) -> npt.NDArray[np.bool_]:
+    """Where a column of a data frame has a missing value, (n,): none at all, or one that stands for it as in a file."""
+    gaps = np.array(series.isna())
+    kind, marks = np.asarray(series).dtype.kind, preparing.recipe.numbers
+    if kind in "iuf":
+        return gaps | np.isin(series, [*marks]) if marks else gaps
+    if kind in "OUST" and (preparing.allows(name) or (preparing.reads_cells(name) and str(series.dtype) != "category")):
+        gaps |= [
+            preparing.is_missing(value) if isinstance(value, str) else _is_marked(value, marks) for value in series
+        ]
+    return gaps
+
+
+def _is_marked(value: Any, marks: Collection[float]) -> bool:
+    """Whether a value beside text is a number that stands for a missing value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value in marks
+
+
 def column_values(
-    frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = (), preparing: Preparing = PLAIN
+    frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = (), preparing: Preparing = AS_IT_IS
 ) -> Column:
     """Column k of a data frame as numbers, or as words where it holds words or is of pandas's categories.
 
@@ -83,26 +115,26 @@ def column_values(
         values. One that `preparing` fills in later is NaN, or an empty word.
     """
     series = frame.iloc[:, k]
-    missing = np.flatnonzero(np.asarray(series.isna()))
+    absent = gaps_of(series, name, preparing)
     kind = preparing.recipe.types.get(name)
-    if preparing.allows(name) and kind is None:
-        gaps_ = np.array(series.isna())
-        if np.asarray(series).dtype.kind not in "biuf":  # words that stand for a missing value, as in a file
-            gaps_ |= [isinstance(value, str) and is_missing(value) for value in series]
-        there = np.flatnonzero(~gaps_)
-        if there.size == 0:
-            return np.full(len(series), np.nan)
-        known = column_values(frame.iloc[there], k, name, mixed)
-        if known.dtype.kind != "f" and there.size < len(series) - missing.size:
-            known = numbers_among(known)
-        return scattered(known, there, len(series))
-    if missing.size and not preparing.allows(name):
-        row = place_of(frame.index, int(missing[0]))
-        more = how_many(missing.size, name, gaps)
+    if absent.any() and not preparing.allows(name):
+        row = place_of(frame.index, int(np.argmax(absent)))
+        more = how_many(int(absent.sum()), name, gaps)
         raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if kind is not None:
-        return _typed(series, name, kind, preparing.allows(name))
+        return _typed(series, name, kind, absent)
+    cells = _cells(series, preparing) if preparing.reads_cells(name) else None
+    if cells is not None:
+        return prepared(name, cells, Labelled(series.index), mixed, preparing)
+    if absent.any():
+        there = np.flatnonzero(~absent)
+        if there.size == 0:
+            return np.full(len(series), np.nan)
+        known = column_values(frame.iloc[there], k, name, mixed)
+        if known.dtype.kind != "f" and there.size < len(series) - np.count_nonzero(series.isna()):
+            known = numbers_among(known)
+        return scattered(known, there, len(series))
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
@@ -133,12 +165,47 @@ def column_values(
         ) from None
 
 
-def _typed(series: Any, name: str, kind: str, gaps: bool) -> Column:
-    """A column whose cells mean what the recipe says; moments of pandas are dates."""
+def _cells(series: Any, preparing: Preparing) -> list[str] | None:
+    """The cells of a column that holds text alone, "" where there is no value; None of another column.
+
+    Of new rows some cells may be numbers already, as in rows that a program puts together.
+    """
+    values = np.asarray(series)
+    if str(series.dtype) == "category" or values.dtype.kind not in "OUST" or values.ndim != 1:
+        return None
+    there = [value for value, gap in zip(values, series.isna(), strict=True) if not gap]
+    texts = sum(isinstance(value, str) for value in there)
+    if not texts or (texts < len(there) and not preparing.is_new):
+        return None
+    return ["" if gap else str(value) for value, gap in zip(values, series.isna(), strict=True)]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Cells that stand at labels of an index (`mipfs.readers.cells.Places`)."""
+
+    index: Any
+    path: Path = FRAME
+    cure: str = "correct the cell, or say that all cells are words: astype('category')"
+
+    def error(self, i: int, message: str, remedy: str) -> DataError:
+        return DataError(message, remedy, path=self.path)
+
+    def here(self, i: int) -> str:
+        return f" {self.other(i)}"
+
+    def other(self, i: int) -> str:
+        return f"at {place_of(self.index, i)}"
+
+    def some(self, kept: Sequence[int]) -> Labelled:
+        return Labelled(self.index[list(kept)])
+
+
+def _typed(series: Any, name: str, kind: str, absent: npt.NDArray[np.bool_]) -> Column:
+    """A column whose cells mean what the recipe says, NaN where a value is missing; moments of pandas are dates."""
     if kind.startswith("date") and np.asarray(series).dtype.kind == "M":
         return typed.days(np.asarray(series))
-    none = np.asarray(series.isna())
-    cells = [None if gap else value for gap, value in zip(none, series.tolist(), strict=True)]
+    cells = [None if gap else value for gap, value in zip(absent, series.tolist(), strict=True)]
 
     def refuse(i: int) -> DataError:
         return DataError(
@@ -147,7 +214,7 @@ def _typed(series: Any, name: str, kind: str, gaps: bool) -> Column:
             path=FRAME,
         )
 
-    return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)
+    return typed.numbers(cells, kind, lambda cell: cell is None, refuse)
 
 
 def as_words(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

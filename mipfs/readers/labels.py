@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.bounds import WeightBounds
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError, MoreClassesError
 from mipfs.plumbing.arrays import Array
@@ -33,10 +34,12 @@ class Every:
     ----------
     classes : list of K labels, in sorted order
     codes : (n,) ndarray, the class of every sample
+    bounds : bounds on the weights by the names of `mipfs.data.bounds.by_class`
     """
 
     classes: list[Any] = field(default_factory=list)
     codes: Any = None
+    bounds: WeightBounds = field(default_factory=dict)
 
     def labels(self, k: int) -> Labels:
         """What the two classes of the k-th problem are called."""

@@ -1,7 +1,8 @@
 """Rows over the selection from an LP file (``--subject-to rows.lp``), read by HiGHS.
 
 A feature is its name with every character outside ``[A-Za-z0-9_]`` replaced by ``_``, or ``x<k>`` (k from 1).
-Extra variables begin with ``extra_``; as always in the format they are >= 0 unless their bounds say otherwise.
+Extra variables begin with ``extra_``; as always in the format they are >= 0 unless their bounds say otherwise. An
+objective, which is minimised, is what they cost.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
     Parameters
     ----------
     path : path of a file in LP format, named ``*.lp``
-        Rows under ``subject to``, bounds, general and binary sections; the objective must be empty
-        or zero.
+        Rows under ``subject to``, bounds, general and binary sections; the objective is empty, zero, or what
+        extra variables cost.
     data : Instance
         Whose features the rows are over.
 
@@ -46,13 +47,7 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
         that is not a plain linear row.
     """
     path = Path(path)
-    if path.suffix.lower() != ".lp":
-        raise DataError("is not called *.lp", "rows are read in LP format; rename the file", path=path)
-    scanned = scan(path)
-    lp = _read_with_highs(path, scanned)
-    _check_agreement(path, scanned, lp)
-    names = _Names(path, data)
-    of = {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
+    scanned, lp, of = _read(path, data)
 
     rows = []
     for row in scanned.rows:
@@ -68,19 +63,70 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
         if of[name] not in data.index:
             # HiGHS lets a bound override `binary`.
             lb, ub = (max(lb, 0.0), min(ub, 1.0)) if name in scanned.binary else (lb, ub)
-            extra.append((name, lb, ub, integer))
+            extra.append((name, lb, ub, integer, scanned.costs.get(name, 0.0)))
         elif name in scanned.bounds and (lb > 0 or ub < 1):
             bounds = lb if lb > 0 else -math.inf, ub if ub < 1 else math.inf
             rows.append(Row(f"bounds of {of[name]}", {of[name]: 1.0}, *bounds, f"{path.name}:{scanned.bounds[name]}"))
     return Rows.of(rows, data.index, _extras(extra))
 
 
-def _extras(found: list[tuple[str, float, float, bool]]) -> Extras:
+def read_weight_rows(path: str | Path, data: Instance) -> list[tuple[dict[str, float], float, float]]:
+    """Read linear rows over the weights of the features of `data`, on the user's scale (``--weight-rows rows.lp``).
+
+    The weights are of any sign whatever the format says of variables: a bound on one is no row.
+
+    Returns
+    -------
+    list of (coefficients by name, lower, upper), infinite where there is no end
+
+    Raises
+    ------
+    DataError
+        With the line: as of `read_rows`, and bounds, whole or extra variables, and rows that weights of 0 break.
+    """
+    path = Path(path)
+    scanned, lp, of = _read(path, data)
+    bounded = [*scanned.bounds.values(), *(scanned.lines[name] for name in scanned.binary)]
+    if bounded:
+        remedy = "rows over weights are read, and no bounds; --weight-bounds NAME=L:U has these"
+        raise DataError("a weight has a bound", remedy, path=path, line=min(bounded))
+    for name, kind in zip(lp.col_names_, lp.integrality_, strict=False):
+        if kind != type(kind).kContinuous:
+            raise DataError("a weight is no whole number", "leave it out", path=path, line=scanned.lines[name])
+    for name, feature in of.items():
+        if feature not in data.index:
+            remedy = "rows over the weights have no extra variables"
+            raise DataError(f"{name!r} is no weight", remedy, path=path, line=scanned.lines[name])
+    found = []
+    for row in scanned.rows:
+        terms: dict[str, float] = defaultdict(float)
+        for name, value in row.terms.items():
+            terms[of[name]] += value
+        if not row.lb <= 0.0 <= row.ub:
+            remedy = "without any feature all weights are 0: give rows with lower <= 0 <= upper"
+            raise DataError("weights of 0 break this row", remedy, path=path, line=row.line)
+        found.append((dict(terms), row.lb, row.ub))
+    return found
+
+
+def _read(path: Path, data: Instance) -> tuple[Scan, Any, dict[str, str]]:
+    """What stands in a file, twice read, and what its names stand for."""
+    if path.suffix.lower() != ".lp":
+        raise DataError("is not called *.lp", "rows are read in LP format; rename the file", path=path)
+    scanned = scan(path)
+    lp = _read_with_highs(path, scanned)
+    _check_agreement(path, scanned, lp)
+    names = _Names(path, data)
+    return scanned, lp, {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
+
+
+def _extras(found: list[tuple[str, float, float, bool, float]]) -> Extras:
     return Extras(
         tuple(name for name, *_ in found),
-        np.array([lb for _, lb, _, _ in found], float),
-        np.array([ub for _, _, ub, _ in found], float),
-        np.array([integer for *_, integer in found], bool),
+        np.array([lb for _, lb, *_ in found], float),
+        np.array([ub for _, _, ub, *_ in found], float),
+        np.array([integer for *_, integer, _ in found], bool),
+        np.array([cost for *_, cost in found], float),
     )
 
 
@@ -115,6 +161,9 @@ def _check_agreement(path: Path, scanned: Scan, lp: Any) -> None:
         terms = {name: a for name, a in row.terms.items() if a}
         if read[both] != [terms] * row.sides or (lb, ub) != (row.lb, row.ub):
             raise DataError(f"HiGHS reads this row differently: {row.terms}", "simplify it", path=path, line=row.line)
+    costs = {name: float(cost) for name, cost in zip(lp.col_names_, lp.col_cost_, strict=True) if cost}
+    if costs != scanned.costs or lp.offset_:
+        raise DataError(f"HiGHS reads the objective differently: {costs}", "simplify it", path=path)
     if at != len(read) or not set(lp.col_names_) <= scanned.lines.keys():
         raise DataError("HiGHS finds other rows or names in it", "use the plain LP format", path=path)
 

@@ -58,6 +58,7 @@ class Scan:
     rows: list[ScannedRow] = field(default_factory=list)
     bounds: dict[str, int] = field(default_factory=dict)
     binary: set[str] = field(default_factory=set)
+    costs: dict[str, float] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
 
@@ -190,17 +191,25 @@ class _Scanner:
             self.fail("no row in the file", "write rows like  c1: x1 + x2 <= 1  under 'subject to'")
 
     def read_objective(self) -> None:
-        """Nothing, or terms whose coefficients are zero, as writers make them."""
+        """Nothing, terms whose coefficients are zero, as writers make them, or what extra variables cost."""
+        is_maximised = self.tokens[self.at - 1].text.lower().startswith("max")
         self.label()
         while self.token.kind != "eof" and self.section() is None:
             line = self.token.line
-            self.take("sign")
+            sign = self.take("sign")
             number = self.take("number")
             name = self.take("name")
-            if number is None or self.value(number) != 0.0:
-                self.fail(
-                    "an objective", "rows only: leave it empty; costs of features go to [penalty] in the .toml", line
-                )
+            cost = 1.0 if number is None else self.value(number)
+            is_extra = name is not None and name.text.startswith("extra_")
+            if (name is None and number is None) or (cost != 0.0 and not is_extra):
+                remedy = "costs of features go to [penalty] in the .toml; here stand those of extra_ variables, or none"
+                self.fail("an objective", remedy, line)
+            if cost != 0.0 and is_maximised:
+                self.fail("an objective that is maximised", "costs of extra_ variables are minimised", line)
+            if name is not None and cost != 0.0:
+                if name.text in self.found.costs:
+                    self.fail(f"{name.text!r} twice in the objective", "add up its coefficients", line)
+                self.found.costs[name.text] = -cost if sign is not None and sign.text == "-" else cost
             if name is not None:
                 self.found.lines.setdefault(name.text, name.line)
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mipfs.data.rules import CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
-from mipfs.readers.columns import BAG, WEIGHT, Label, all_different, finite, label_among, to_table
-from mipfs.readers.csv_file import FEW, FILL, is_missing
+from mipfs.readers.cells import prepared
+from mipfs.readers.columns import BAG, WEIGHT, Label, finite, label_among, to_table
+from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
-from mipfs.readers.raw import PLAIN, Column, Preparing, numbers_among, scattered, words_of
+from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, Preparing, numbers_among, scattered, words_of
 from mipfs.readers.table import Table
 
 CELL = 8
@@ -76,6 +79,7 @@ def batches(
             names = feature_columns(file.schema_arrow.names, path)
             roles = (label_among(label, names), BAG, WEIGHT)
             names = [names[k] for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            said = {field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)}
             size = stream.seek(0, os.SEEK_END)
             file = _in_bounds(file, stream, names, size, path)
             for part in (
@@ -85,10 +89,7 @@ def batches(
             ):
                 done -= part.num_rows
                 if done < 0 and part.num_rows:
-                    of = [PLAIN if name in roles else preparing for name in names]
-                    pairs = zip(names, of, strict=True)
-                    arrays = ((name, _decoded(_joined(part.column(name)), size, path), one) for name, one in pairs)
-                    yield names, [column(name, values, path, one) for name, values, one in arrays], None
+                    yield names, [_read(name, part, size, path, roles, preparing, said) for name in names], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
@@ -96,6 +97,23 @@ def batches(
         raise DataError("a name or a word in it is not text in UTF-8", "write it again", path=path) from None
     except ValueError as error:
         raise DataError(f"not a Parquet file: {error}", "write it again", path=path) from None
+
+
+def _read(
+    name: str,
+    part: Any,
+    size: int,
+    path: Path,
+    roles: tuple[str, ...],
+    preparing: Preparing,
+    said: Collection[str],
+) -> Column:
+    """A column of some rows: of a role or a feature; `said` are columns whose type says that their text is words."""
+    values = _decoded(_joined(part.column(name)), size, path)
+    if name not in roles:
+        return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
+    as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
+    return column(name, values, path, PLAIN if as_cells else AS_IT_IS, mixed=name != WEIGHT)
 
 
 def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Path) -> Any:
@@ -142,14 +160,35 @@ def _joined(values: Any) -> Any:
 
 
 def feature_columns(given: Sequence[str], path: Path) -> list[str]:
-    """The columns but for pandas's row index, which it stores as a column of this name; all different."""
-    return all_different([name for name in given if not name.startswith("__index_level_")], path)
+    """The columns but for pandas's row index, which it stores as a column of this name."""
+    return [name for name in given if not name.startswith("__index_level_")]
 
 
-def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> Column:
+@dataclass(frozen=True)
+class Rows:
+    """Cells that stand in rows (`mipfs.readers.cells.Places`); `places`: which rows, where not all are meant."""
+
+    path: Path
+    places: Sequence[int] | None = None
+    cure: str = "correct the cell, or store words as a dictionary (astype('category') in pandas)"
+
+    def error(self, i: int, message: str, remedy: str) -> DataError:
+        return DataError(message, remedy, path=self.path)
+
+    def here(self, i: int) -> str:
+        return f" {self.other(i)}"
+
+    def other(self, i: int) -> str:
+        return f"in row {(i if self.places is None else self.places[i]) + 1}"
+
+    def some(self, kept: Sequence[int]) -> Rows:
+        return Rows(self.path, kept)
+
+
+def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN, mixed: bool = False) -> Column:
     """An Arrow array as numbers or words; what is missing or neither is refused by its place.
 
-    A missing value that `preparing` fills in later is NaN, or an empty word.
+    A missing value that `preparing` fills in later is NaN, or an empty word; `mixed` as of `prepared`.
     """
     import pyarrow as pa
 
@@ -159,46 +198,66 @@ def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN) -> 
         kind = values.type
     said = preparing.recipe.types.get(name)
     if said is not None:
-        return _typed(name, values, said, path, preparing.allows(name))
+        return _typed(name, values, said, path, preparing)
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
+    if _is_text(kind) and preparing.reads_cells(name) and values.null_count < len(values):
+        cells = ["" if cell is None else cell for cell in values.to_pylist()]
+        if not preparing.allows(name):
+            _check_complete(name, values, path, np.array([preparing.is_missing(cell) for cell in cells]))
+        return prepared(name, cells, Rows(path), mixed, preparing)
     if preparing.allows(name):
-        return _with_gaps(name, values, path)
-    _check_complete(name, values, path)
+        return _with_gaps(name, values, path, preparing)
+    _check_complete(name, values, path, _marked(values, preparing))
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return words_of(array.tolist())
     return finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
 
 
-def _check_complete(name: str, values: Any, path: Path) -> None:
-    """Refuse an Arrow array that lacks a value."""
-    if values.null_count:
-        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        raise DataError(f"column {name!r} has no value in row {row}", FILL, path=path)
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _with_gaps(name: str, values: Any, path: Path) -> Column:
+def _marked(values: Any, preparing: Preparing) -> Any:
+    """Where numbers are marks of missing values; False of text, which is read by its cells."""
+    marks = preparing.recipe.numbers
+    if not marks or _is_text(values.type) or values.type == "bool":
+        return False
+    return np.isin(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64), [*marks])
+
+
+def _check_complete(name: str, values: Any, path: Path, marked: Any = False) -> None:
+    """Refuse an Arrow array that lacks a value, or has a mark in its place."""
+    gaps = values.is_null().to_numpy(zero_copy_only=False) | marked
+    if np.any(gaps):
+        raise DataError(f"column {name!r} has no value in row {int(np.argmax(gaps)) + 1}", FILL, path=path)
+
+
+def _with_gaps(name: str, values: Any, path: Path, preparing: Preparing) -> Column:
     """A column whose missing values, null or NaN, are filled in later."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    gaps = np.array(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):  # words that say so, as in CSV
-        gaps |= [one is not None and is_missing(one) for one in values.to_pylist()]
+    gaps = np.array(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)) | _marked(values, preparing)
+    if _is_text(values.type):  # words that say so, as in CSV
+        gaps |= [one is not None and preparing.is_missing(one) for one in values.to_pylist()]
     if gaps.all():
         return np.full(len(gaps), np.nan)
-    known = column(name, pc.filter(values, pa.array(~gaps)), path)
+    known = column(name, pc.filter(values, pa.array(~gaps)), path, AS_IT_IS)
     if known.dtype.kind != "f" and np.count_nonzero(gaps) > values.null_count:
         known = numbers_among(known)
     return scattered(known, ~gaps, len(gaps))
 
 
-def _typed(name: str, values: Any, kind: str, path: Path, gaps: bool) -> Column:
+def _typed(name: str, values: Any, kind: str, path: Path, preparing: Preparing) -> Column:
     """A column whose cells mean what the recipe says; Arrow's dates and moments are dates."""
     import pyarrow as pa
 
+    gaps = preparing.allows(name)
     if not gaps:
         _check_complete(name, values, path)
     if kind.startswith("date") and pa.types.is_temporal(values.type):
@@ -209,4 +268,4 @@ def _typed(name: str, values: Any, kind: str, path: Path, gaps: bool) -> Column:
         message = f"column {name!r} is {cells[i]!r} in row {i + 1}, which is no {kind}"
         return DataError(message, f"correct it, or {typed.instead(name, cells, kind)}", path=path)
 
-    return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or is_missing(str(cell))), refuse)
+    return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or preparing.is_missing(str(cell))), refuse)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import nearest
 from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
+from mipfs.data.rules import CELLS_RULES, FIRST_RULES, RULES
 from mipfs.errors import DataError
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_] | npt.NDArray[np.object_]
@@ -28,23 +30,48 @@ class Preparing:
     known : mapping of column to number or word, or None
         What stands for missing values, of a classifier; None to learn it. Columns that it does not use are left out.
     features : the features that the classifier uses
+    meant : columns of words that are said to be features, so that nothing is said of how many words they have
+    rules : the version of the rules by which a table is read
+    is_new : whether the table is one that a classifier is used on
     """
 
     recipe: Recipe = NOTHING
     known: Mapping[str, float | str] | None = None
     features: Collection[str] = ()
+    meant: Collection[str] = ()
+    rules: int = RULES
+    is_new: bool = False
+
+    def is_missing(self, cell: str) -> bool:
+        """Whether a cell stands for a missing value."""
+        return self.recipe.is_missing(cell)
+
+    def reads_cells(self, column: str) -> bool:
+        """Whether text in a column of a data frame or a Parquet file is read as the cells of a CSV file are.
+
+        In training the rules say so. A classifier knows what its features are: numbers, of which a web form sends text,
+        or words, which may look like numbers.
+        """
+        return column in self.features if self.is_new else self.rules >= CELLS_RULES
+
+    def called(self, columns: Iterable[Any], label: Collection[str] = ()) -> list[str]:
+        """The names of the columns of a data frame, without blanks around them, as those of a CSV file."""
+        if not self.is_new and self.rules < CELLS_RULES:
+            return [str(name) for name in columns]
+        return [name if self._needs(name) or name in label else name.strip() for name in map(str, columns)]
 
     def allows(self, column: str) -> bool:
         """Whether missing values of a column are filled in."""
         return self.recipe.how(column) is not None
 
-    def kept(self, names: Sequence[str], roles: Collection[str], path: Path) -> list[int]:
-        """The places of the columns that are read: those with a role, and the features that stay.
+    def kept(self, names: Sequence[str], roles: Collection[str], path: Path, line: int | None = None) -> list[int]:
+        """The places of the columns that are read: those with a role, and the features that stay; `line` names them.
 
         Raises
         ------
         DataError
-            The recipe names a column that is not there, leaves out the labels, or leaves nothing.
+            The recipe names a column that is not there, leaves out the labels, or leaves nothing; two columns of one
+            name are read.
         """
         if self.known is None:
             for what, named in self.recipe.named().items():
@@ -59,6 +86,11 @@ class Preparing:
             kept = [k for k in kept if names[k] in roles or self._needs(names[k])]
         if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)
+        seen = Counter(names[k] for k in kept)
+        for twice in (name for name, count in seen.items() if count > 1):
+            may_go = self.known is None and twice not in roles
+            cure = "give each its own name" + (f", or --drop {twice!r}" if may_go else "")
+            raise DataError(f"two columns are called {twice!r}", cure, path=path, line=line)
         return kept
 
     def _needs(self, column: str) -> bool:
@@ -119,6 +151,8 @@ class Preparing:
 
 
 PLAIN = Preparing()
+AS_IT_IS = Preparing(rules=FIRST_RULES)
+"""Text in a data frame or a Parquet file is words, whatever it says."""
 SHORT = 64
 """Characters of a word up to which NumPy may give every word of a column the room of the longest."""
 
@@ -170,4 +204,6 @@ def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) ->
 
 def again(stated: Mapping[str, Any] | None, features: Collection[str]) -> Preparing:
     """What a result states of its raw table, to be done again for a classifier that uses these features."""
-    return PLAIN if stated is None else Preparing(Recipe.of_document(stated), dict(stated["filled"]), features)
+    if stated is None:
+        return Preparing(features=frozenset(features), is_new=True)
+    return Preparing(Recipe.of_document(stated), dict(stated["filled"]), frozenset(features), is_new=True)

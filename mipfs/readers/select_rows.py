@@ -4,16 +4,19 @@ budget          Σ cost_j σ_j ≤ budget              (Aytug 2015, section 3: t
 implies a, b    σ_a − σ_b ≤ 0
 conflicts a, b  σ_a + σ_b ≤ 1
 at_most k, of   Σ σ_j ≤ k     (at_least: ≥ k, exactly: = k)
+
+A name may be that of a group, such as a column of words: it counts as one, selected where some of its features is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from mipfs.data.instance import Row, SelectDefaults
-from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.sidecar import Sidecar, nameable
 
 INF = math.inf
 
@@ -23,7 +26,10 @@ _LOCATED = 200  # the search for a line is linear, and is made for each entry
 
 
 def read_select(
-    sidecar: Sidecar, features: Mapping[str, int], cost: Mapping[str, float]
+    sidecar: Sidecar,
+    features: Mapping[str, int],
+    cost: Mapping[str, float],
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[SelectDefaults, tuple[Row, ...]]:
     """The defaults and the rows of ``[select]``.
 
@@ -32,6 +38,7 @@ def read_select(
     sidecar : Sidecar
     features : mapping of name to position
     cost : mapping of name to cost, as ``[cost]`` gives them
+    groups : mapping of a group's name, which may stand for one of its features, to these
 
     Raises
     ------
@@ -40,6 +47,7 @@ def read_select(
         a list that is none, a feature both forced in and forced out.
     """
     content = sidecar.tables.get("select", {})
+    known = nameable(features, groups)
     rows: list[Row] = []
     if "budget" in content:
         limit = sidecar.number(content["budget"], "[select] budget", "select", "budget")
@@ -47,17 +55,21 @@ def read_select(
         if not terms:
             sidecar.fail("a budget without costs", "give features a cost in a table [cost]", "select", "budget")
         rows.append(Row("budget", terms, -INF, limit, _origin(sidecar, "budget")))
-    for a, b in _lists(sidecar, content, features, "implies", pairs=True):
+    for a, b in _lists(sidecar, content, known, "implies", pairs=True):
         rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
-    for names in _lists(sidecar, content, features, "conflicts"):
+    for names in _lists(sidecar, content, known, "conflicts"):
         terms = dict.fromkeys(names, 1.0)
         rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, _origin(sidecar, "conflicts", *names)))
     for key in ("at_most", "at_least", "exactly"):
-        rows += _counts(sidecar, content, features, key)
-    return _defaults(sidecar, content, features), tuple(rows)
+        rows += _counts(sidecar, content, known, key)
+    select, forced = _defaults(sidecar, content, features, known)
+    return select, (*rows, *forced)
 
 
-def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int]) -> SelectDefaults:
+def _defaults(
+    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], known: Mapping[str, Any]
+) -> tuple[SelectDefaults, list[Row]]:
+    """M and the forced features, and the rows of forced groups."""
     M = content.get("M")
     if M is not None and (isinstance(M, bool) or not isinstance(M, int) or not 0 <= M <= len(features)):
         sidecar.fail(
@@ -66,7 +78,7 @@ def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[st
             "select",
             "M",
         )
-    forced = {key: sidecar.feature_list(features, "select", key) for key in ("forced_in", "forced_out")}
+    forced = {key: sidecar.feature_list(known, "select", key) for key in ("forced_in", "forced_out")}
     for name in forced["forced_in"]:
         if name in forced["forced_out"]:
             sidecar.fail(
@@ -76,11 +88,18 @@ def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[st
                 "forced_out",
                 name,
             )
-    return SelectDefaults(M, tuple(forced["forced_in"]), tuple(forced["forced_out"]))
+    single = {key: tuple(name for name in names if name in features) for key, names in forced.items()}
+    rows = [
+        Row.forced(key, name, _origin(sidecar, key, name))
+        for key, names in forced.items()
+        for name in names
+        if name not in features
+    ]
+    return SelectDefaults(M, **single), rows
 
 
 def _lists(
-    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], key: str, pairs: bool = False
+    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, Any], key: str, pairs: bool = False
 ) -> list[list[str]]:
     """A list of lists of at least two features; of exactly two if `pairs`."""
     found = content.get(key, [])
@@ -94,7 +113,7 @@ def _lists(
     return list(found)
 
 
-def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], key: str) -> list[Row]:
+def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, Any], key: str) -> list[Row]:
     """``at_most``, ``at_least`` or ``exactly``: a list of {k, of}."""
     found = content.get(key, [])
     form = f'write {key} = [{{k = 1, of = ["a", "b"]}}, ...]'

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tomllib
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,8 @@ from typing import Any, Never, cast
 from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settled
 from mipfs.data.classes import ClassWeight, checked_weights
 from mipfs.data.instance import SCALINGS, Scaling, nearest
+from mipfs.data.over_weights import WeightRow
+from mipfs.data.over_weights import settled as rows_over
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened
@@ -29,6 +32,8 @@ TABLES: dict[str, tuple[str, ...] | None] = {
         "use",
         "impute",
         "types",
+        "missing",
+        "checks",
         "class_weight",
         "source",
         "licence",
@@ -41,7 +46,7 @@ TABLES: dict[str, tuple[str, ...] | None] = {
         *("M", "budget", "forced_in", "forced_out"),
         *("implies", "conflicts", "at_most", "at_least", "exactly"),
     ),
-    "weights": ("nonnegative", "nonpositive", "bounds", "box"),
+    "weights": ("nonnegative", "nonpositive", "bounds", "box", "rows"),
     "generator": None,  # how a made instance was made: for the reader of the file, not for us
 }
 """The tables of a description and their keys; None where the keys are names."""
@@ -58,6 +63,11 @@ _APART = re.compile(
 MOST_DOTS = 16
 """Of a key. TOML's reader keeps every beginning of a dotted key, so that one of 60 kB takes gigabytes."""
 _DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_DOTS + 1}}}")
+
+
+def nameable(features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]]) -> Mapping[str, Any]:
+    """What a rule may name: a feature or, where none is called so, a group."""
+    return ChainMap({}, features, groups)  # type: ignore[arg-type]  # ChainMap writes to the first alone
 
 
 def _check_dots(text: str) -> None:
@@ -156,10 +166,15 @@ class Sidecar:
         """The columns of words that are features although they tell rows apart."""
         return cast(list[str], self._of("data", "words") or [])
 
+    @property
+    def checks(self) -> bool | None:
+        """Whether it is said what is suspect of the data."""
+        return cast(bool | None, self._of("data", "checks"))
+
     @cached_property
     def recipe(self) -> dict[str, Any]:
-        """What it says of a raw table: drop, use, impute and types, as `Recipe.of` takes them."""
-        found = {key: self._of("data", key) for key in ("drop", "use", "impute", "types")}
+        """What it says of a raw table: drop, use, impute, types and missing, as `Recipe.of` takes them."""
+        found = {key: self._of("data", key) for key in ("drop", "use", "impute", "types", "missing")}
         for key, value in found.items():
             try:
                 Recipe.of(**{key: value})
@@ -180,8 +195,8 @@ class Sidecar:
         """The names of the features, where the data does not carry them itself."""
         return cast(list[str] | None, self._of("features", "names"))
 
-    def amounts(self, table: str, features: Mapping[str, int]) -> dict[str, float]:
-        """The numbers >= 0 of ``[cost]`` or ``[penalty]``, by feature name."""
+    def amounts(self, table: str, features: Mapping[str, Any]) -> dict[str, float]:
+        """The numbers >= 0 of ``[cost]`` or ``[penalty]``, by the names that may stand there."""
         found = {}
         for name, value in self.tables.get(table, {}).items():
             if isinstance(value, dict):
@@ -189,6 +204,10 @@ class Sidecar:
             self.check_features([name], features, table, name)
             found[name] = self.number(value, f"[{table}] {name!r}", table, name)
         return found
+
+    def costs(self, features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
+        """The numbers >= 0 of ``[cost]``, by feature or group."""
+        return self.amounts("cost", nameable(features, groups))
 
     def groups(self, features: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
         """The lists of feature names of ``[groups]``."""
@@ -199,7 +218,9 @@ class Sidecar:
             found[name] = tuple(members)
         return found
 
-    def weight_bounds(self, features: Mapping[str, int], named: bool) -> WeightBounds:
+    def weight_bounds(
+        self, features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]], named: bool
+    ) -> WeightBounds:
         """The bounds of ``[weights]``; `named`: whether the labels are words of which nobody said which one is +1."""
         content = self.tables.get("weights", {})
         if content and named:
@@ -208,25 +229,42 @@ class Sidecar:
                 "write under [data] positive = the word that is +1",
                 "weights",
             )
-        signs = {key: self.feature_list(features, "weights", key) for key in ("nonnegative", "nonpositive")}
+        known = nameable(features, groups)
+        signs = {key: self.feature_list(known, "weights", key) for key in ("nonnegative", "nonpositive")}
         given = content.get("bounds", {})
         if not isinstance(given, dict):
             self.fail(f"[weights] bounds is {given!r}", "write bounds = { age = [0.0, 2.0] }", "weights", "bounds")
         try:
-            found = settled(given, features, lambda name: nearest(name, list(features)))
+            parts = of_signs(**signs), given
+            asked = [settled(one, features, lambda name: nearest(name, [*known]), groups) for one in parts]
             whole = of_box(list(features), content["box"]) if "box" in content else {}
+            return both(*asked, whole)
         except UsageError as error:
             self.fail(f"[weights] {error}", "correct it", "weights", "bounds" if "bounds" in content else "box")
-        return both(of_signs(**signs), found, whole)
 
-    def feature_list(self, features: Mapping[str, int], table: str, key: str) -> list[str]:
+    def weight_rows(self, features: Mapping[str, int]) -> tuple[WeightRow, ...]:
+        """The rows over the weights of ``[[weights.rows]]``."""
+        given = self.tables.get("weights", {}).get("rows", [])
+        shown = "write [[weights.rows]] coefficients = { a = 1.0, b = -1.0 }, lower = 0.0, upper = 1.0"
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            self.fail(f"[weights] rows is {given!r}", shown, "weights", "rows")
+        for one in given:
+            if "coefficients" not in one or not {*one} <= {"coefficients", "lower", "upper"}:
+                self.fail(f"[[weights.rows]] has the keys {[*one]}", shown, "weights", "rows")
+        asked = [(one["coefficients"], one.get("lower"), one.get("upper")) for one in given]
+        try:
+            return rows_over(asked, features, lambda name: nearest(name, list(features)))
+        except UsageError as error:
+            self.fail(f"[[weights.rows]]: {error}", "correct it", "weights", "coefficients")
+
+    def feature_list(self, features: Mapping[str, Any], table: str, key: str) -> list[str]:
         """A list of features, empty where there is none."""
         given = self.tables.get(table, {}).get(key, [])
         found = [] if given == [] else self.name_list(given, f"[{table}] {key}", table, key)
         self.check_features(found, features, table, key)
         return found
 
-    def check_features(self, names: Sequence[str], features: Mapping[str, int], table: str, key: str) -> None:
+    def check_features(self, names: Sequence[str], features: Mapping[str, Any], table: str, key: str) -> None:
         """Refuse a name that is no feature."""
         for name in names:
             if name not in features:
@@ -305,6 +343,8 @@ class Sidecar:
                 self.fail(f"[data] {key} is {value!r}", "write a text in quotes", "data", key)
         if self.scale is not None and self.scale not in SCALINGS:
             self.fail(f"[data] scale is {self.scale!r}", f"write one of {', '.join(SCALINGS)}", "data", "scale")
+        if not isinstance(self.checks, (bool, type(None))):
+            self.fail(f"[data] checks is {self.checks!r}", "write true or false", "data", "checks")
         if not isinstance(self.positive, (str, int, float, type(None))):
             self.fail(f"[data] positive is {self.positive!r}", "write one of the two labels", "data", "positive")
         if self._of("data", "words") is not None:

@@ -310,7 +310,8 @@ def _check_entries(
     for k in np.flatnonzero(~np.isfinite(values))[:1]:
         raise _not_finite(indices[k], values[k], path, line(k))
     for k in np.flatnonzero(indices < 1)[:1]:
-        raise DataError("a feature has index 0", "svmlight indices begin at 1", path=path, line=line(k))
+        cure = "svmlight indices begin at 1; scikit-learn writes them so with dump_svmlight_file(..., zero_based=False)"
+        raise DataError("a feature has index 0", cure, path=path, line=line(k))
     for k in np.flatnonzero(inner & (steps <= 0))[:1]:
         twice = f"index {indices[k]} stands twice"
         message = twice if steps[k] == 0 else f"index {indices[k]} comes after {indices[k - 1]}"

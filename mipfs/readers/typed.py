@@ -133,20 +133,34 @@ def days(moments: npt.NDArray[Any]) -> Array:
 
 def remedy(name: str, cells: Iterable[str]) -> str:
     """What `types` to give where cells look like one kind; "" where they look like none."""
-    kind = looks_like(list(cells))
-    return "" if kind is None else told(name, kind)
+    texts = list(cells)
+    kind = looks_like(texts)
+    return "" if kind is None else told(name, kind, fits_both_orders(kind, texts))
 
 
-def told(name: str, kind: str) -> str:
-    """How a column is read as one of `TYPES`."""
-    return f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
+def told(name: str, kind: str, is_either: bool = False) -> str:
+    """How a column is read as one of `TYPES`; of dates that fit two orders, that only the user knows which."""
+    said = f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
+    if not is_either:
+        return said
+    return f"{said}, or {MONTH_FIRST!r} in its place: all cells fit both orders, and nothing in them says which it is"
+
+
+def fits_both_orders(kind: str | None, cells: Iterable[str]) -> bool:
+    """Whether dates are as well of the month first as of the day first, which is what they look like."""
+    texts = [cell.strip() for cell in cells if cell.strip()]
+    return kind == DAY_FIRST and all(
+        parsed(text, MONTH_FIRST) is not None for text in texts if parsed(text, DAY_FIRST) is not None
+    )
 
 
 def instead(name: str, cells: Iterable[Any], kind: str) -> str:
     """What to do where a cell is not of the type that was given: the type that most cells are of, or all there are."""
     texts = [str(cell) for cell in cells if cell is not None]
     other = looks_like(texts)
-    return f"give it another type: {', '.join(TYPES)}" if other in (None, kind) else told(name, other)
+    if other is None or other == kind or (kind == MONTH_FIRST and fits_both_orders(other, texts)):
+        return f"give it another type: {', '.join(TYPES)}"
+    return told(name, other, fits_both_orders(other, texts))
 
 
 def looks_like(cells: Sequence[str]) -> str | None:

@@ -4,7 +4,8 @@
     h(ω) = max over w of ωw − r(w),   w_j = σ_j h'(ω_j)
 
 Laws that proofs rest on: r is convex, r(0) = 0 and r(w) − ½w² is convex too, so that r ≥ ½w², 0 ≤ h(ω) ≤ ½ω² and
-0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at least.
+0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at least. Where some
+weight may not be 0 (`is_monotone` is false) r(0) is infinite, h may be negative, and v may rise with a feature.
 
 A file has two classes that know nothing of one another: ``KIND``, a `Regulariser`, is the solver's; `Stated` says the
 same to the checker in rational numbers, and uses nothing but them. This room imports nothing of the solver's.
@@ -68,6 +69,11 @@ class Regulariser(ABC):
         ρ-form), and the best multiple of a dual vector has a closed form."""
         return False
 
+    @property
+    def is_monotone(self) -> bool:
+        """Whether every weight may be 0, so that h ≥ 0 and more features never raise v(σ)."""
+        return True
+
     @abstractmethod
     def value(self, w: Array) -> Array:
         """r of every weight, (k,); inf where a weight is not allowed."""
@@ -128,6 +134,11 @@ class Scaled(Regulariser):
     def root(self) -> float:
         """√size."""
         return math.sqrt(self.size)
+
+    @property
+    def is_monotone(self) -> bool:
+        """As the other one is."""
+        return self.own.is_monotone
 
     def value(self, w: Array) -> Array:
         """r(w·√size)/size."""

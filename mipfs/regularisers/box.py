@@ -1,9 +1,13 @@
-"""The box: ½w² with low ≤ w ≤ high, low ≤ 0 ≤ high. With t = clip(ω, low, high): h(ω) = ωt − ½t², w(ω) = t.
+"""The box: ½w² with low ≤ w ≤ high. With t = clip(ω, low, high): h(ω) = ωt − ½t², w(ω) = t.
 
 Signs are the box [0, ∞) or (−∞, 0], which is a cone: h is homogeneous there, and with no other end. An end is forgiven
-2^−40 of itself, as rows are, so that a weight may be rounded to the user's scale and back: that is part of what the box
-is, in both classes. Incumbents keep the ends themselves. `Bounds` is the box of bounds that a user gave by name, on the
-scale of the weights that are reported; what the checker has of those is `mipfs.check.bounded`.
+2^−40 of itself outward, as rows are, so that a weight may be rounded to the user's scale and back: that is part of what
+the box is, in both classes. Incumbents keep the ends themselves. `Bounds` is the box of bounds that a user gave by
+name, on the scale of the weights that are reported; what the checker has of those is `mipfs.check.bounded`.
+
+Those may exclude 0 (low > 0, or high < 0): a feature that is selected has a weight of that size at least. Then h is
+negative where ω is small, and the box is not monotone. h is the difference of ωt and ½t², and where it is near 0 the
+rounding of t shows: `conjugate_above` counts it.
 """
 
 from __future__ import annotations
@@ -17,11 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, raised, widened
+from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, U, raised, widened
 
 End = float | None
-WIDER = 1.0 + 2.0**-40
-"""What an end is multiplied by."""
+WIDER, NARROWER = 1.0 + 2.0**-40, 1.0 - 2.0**-40
+"""What an end is multiplied by; one that leaves out 0 by the other one."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Box(Regulariser):
     formula = "½w², low ≤ w ≤ high"
     _ends: ClassVar[tuple[Array, Array]]
     _wider: ClassVar[tuple[Array, Array]]
+    _nearest: ClassVar[Array]
+    _may_exclude_0: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, sign in (("low", -1.0), ("high", 1.0)):
@@ -47,7 +53,7 @@ class Box(Regulariser):
                 object.__setattr__(self, name, tuple(given))
             for end in given if isinstance(given, Sequence) else (given,):
                 is_number = isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end)
-                if end is not None and not (is_number and sign * end >= 0.0):
+                if end is not None and not (is_number and (sign * end >= 0.0 or self._may_exclude_0)):
                     what = "at most 0" if sign < 0 else "at least 0"
                     raise UsageError(f"box: {name} = {end!r} must be a number of {what}, or None for no end")
         self._take_ends()
@@ -56,7 +62,10 @@ class Box(Regulariser):
         """Hold the ends as floats, too: they are asked for at every step."""
         ends = _numbers(self.low, -math.inf), _numbers(self.high, math.inf)
         object.__setattr__(self, "_ends", ends)
-        object.__setattr__(self, "_wider", (WIDER * ends[0], WIDER * ends[1]))
+        low, high = ends
+        outward = np.where(low > 0.0, NARROWER, WIDER) * low, np.where(high < 0.0, NARROWER, WIDER) * high
+        object.__setattr__(self, "_wider", outward)
+        object.__setattr__(self, "_nearest", np.maximum(0.0, np.maximum(low, -high)))
 
     def check(self, count: int) -> None:
         """Refuse ends that are not one for every feature."""
@@ -79,6 +88,23 @@ class Box(Regulariser):
     def is_homogeneous(self) -> bool:
         """Whether it holds signs alone."""
         return all(bool(np.all(np.isinf(end) | (end == 0.0))) for end in self.ends)
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether 0 lies in it, for every feature."""
+        return not bool(np.any(self._nearest > 0.0))
+
+    @property
+    def excluding(self) -> Any:
+        """Of which features it leaves out 0: one bool, or one for every feature."""
+        return self._nearest > 0.0
+
+    def conjugate_above(self, omega: Array, radius: Array) -> Array:
+        """No less than h anywhere in [ω − radius, ω + radius]."""
+        found = super().conjugate_above(omega, radius)
+        if self.is_monotone:
+            return found
+        return np.asarray(found + 4.0 * ROUNDING * U * (np.abs(found) + np.square(self._nearest)))
 
     def at(self, ids: Integers) -> Box:
         """The ends of some of the features."""
@@ -116,6 +142,8 @@ class Bounds(Box):
     An end is a product rounded to nearest, which the 2^−40 that an end is forgiven covers.
     """
 
+    _may_exclude_0 = True
+
     @classmethod
     def of(cls, bounds: Mapping[str, tuple[float, float]], index: Mapping[str, int], scale: Array) -> Bounds:
         """Those of bounds by name, on the user's scale: a weight there times `scale` (p,) is that on the data's."""
@@ -139,18 +167,43 @@ def conjugate_above(omega: float, radius: float, low: float, high: float) -> Any
     return raised(max(conjugate_at(omega - wider, low, high), conjugate_at(omega + wider, low, high)), ROUNDING)
 
 
-def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], kind: str) -> None:
-    """Refuse bounds beside another regulariser, and both on atoms that are no features as they are.
+def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], atoms: Any) -> None:
+    """Refuse bounds beside another regulariser, and both on atoms that are neither features nor groups as they are.
+
+    Of groups that overlap a column's weight is the sum of its copies. At every σ these are σ_g/Σσ times that sum, each
+    of its sign, so that a sign of the sum is one of every copy; another end of the sum is none of its copies.
 
     Raises
     ------
     UsageError
     """
+    outside = [name for name, (low, high) in bounds.items() if low > 0.0 or high < 0.0]
+    if outside and atoms.kind != "features":
+        raise UsageError(
+            f"weight_bounds of {outside[0]!r} = {bounds[outside[0]]!r} exclude 0, and go with single features as they "
+            f"are, not {atoms.kind}; let 0 be between them"
+        )
     if bounds and not regulariser.is_ridge:
         raise UsageError(f"weight_bounds go with ½w² alone; leave them, or the regulariser {regulariser.name!r}, out")
-    if (bounds or not regulariser.is_ridge) and kind != "features":
-        what = "weight_bounds are" if bounds else f"the regulariser {regulariser.name!r} is"
-        raise UsageError(f"{what} about single features as they are, not {kind}; leave them out")
+    if atoms.kind == "features" or (regulariser.is_ridge and not bounds):
+        return
+    if not bounds:
+        raise UsageError(f"the regulariser {regulariser.name!r} is about single features as they are, not {atoms.kind}")
+    if atoms.kind != "groups":
+        raise UsageError(
+            f"weight_bounds are about single features or groups as they are, not {atoms.kind}; leave them out"
+        )
+    if np.any(atoms.scale != 1.0):
+        raise UsageError(
+            "weight_bounds are about groups without a scale; leave them, or the scaling of the groups, out"
+        )
+    for name in atoms.shared if atoms.overlapping else ():
+        ends = bounds.get(name, (0.0, 0.0))
+        if any(end and math.isfinite(end) for end in ends):
+            raise UsageError(
+                f"weight_bounds of {name!r} = {ends!r}, and {name!r} stands in several groups: its weight is the sum "
+                "of one for each, which may have a sign (0 or no end), but no other end; take it out of all but one"
+            )
 
 
 def _numbers(given: Any, absent: float) -> Array:

@@ -17,6 +17,13 @@ IDLE = 1e-9
 """Relative distance from the objective of w = 0 within which a measure's classifier is worth no more than that."""
 
 
+def ends_all(result: Result) -> bool:
+    """Whether nothing that was to follow a run begins: Ctrl-C ended it, or the total limit of the command."""
+    from mipfs.plumbing import total_limit
+
+    return result.stop_reason is StopReason.INTERRUPTED or total_limit.is_up()
+
+
 def advice(result: Result) -> str:
     """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended.
 

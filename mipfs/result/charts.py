@@ -26,6 +26,8 @@ MOST_HEIGHT = 4.0
 """How much taller the frame may become by what came before."""
 MOST_LISTED = 1000
 """Weights that a table has."""
+SMALL = Detail(columns=500, records=40, rows=30, supports=60)
+"""How much of a result a notebook shows: it is saved with every output."""
 CLIPPED = "What lies beyond the frame belongs to the first moments of the run and stands in the table."
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.report.frame import pandas_for
 
 if TYPE_CHECKING:
     from mipfs.proof.cuts import CutPool
@@ -67,6 +66,8 @@ class Cuts:
         UsageError
             pandas is not installed.
         """
+        from mipfs.report.frame import pandas_for
+
         pandas = pandas_for("cuts.to_frame()")
         frame = pandas.DataFrame(self.coefficients, columns=list(self.names))
         frame.insert(0, "constant", self.constants, allow_duplicates=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.unknown_words import Unknown
+
 if TYPE_CHECKING:
     from mipfs.result.result import Result
 
@@ -14,15 +16,15 @@ if TYPE_CHECKING:
 class Judged:
     """What a result says of the classifier that it has."""
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
         """Its scores, which a result computes."""
         raise NotImplementedError
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
         """Probabilities of the two classes, negative first, (n, 2): an estimate, which no proof covers.
 
         The logistic loss says them by itself, less the logarithm of the class weights' ratio; other losses after
-        `mipfs.calibrate`.
+        `mipfs.calibrate`. Parameters as of `decision_function`.
 
         Raises
         ------
@@ -31,7 +33,7 @@ class Judged:
         """
         from mipfs.result.probability import probabilities
 
-        positive = probabilities(cast("Result", self), self.decision_function(X))
+        positive = probabilities(cast("Result", self), self.decision_function(X, unknown))
         return np.column_stack([1.0 - positive, positive])
 
     def evaluate(self, X: Any, y: Any = None, positive: Any = None) -> dict[str, Any]:

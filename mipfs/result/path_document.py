@@ -9,7 +9,7 @@ from mipfs.plumbing.typed_json import JUDGED, Label, Numbers, Sha256, Texts, Who
 from mipfs.result.result_document import Bound, CertificateEntry, ResultDocument
 from mipfs.result.status import Status
 
-Axis = Literal["M", "C", "lambda", "rows", "C,M"]
+Axis = Literal["M", "C", "lambda", "rows", "C,M", "end"]
 Chosen = float | Numbers | None
 """Where a point that folds chose is: on one axis its value, on several a table."""
 Inside = Annotated[dict[str, Any], Written(ResultDocument)]
@@ -37,6 +37,7 @@ PointEntry = TypedDict(
         "C": NotRequired[float],
         "lambda": NotRequired[float],
         "rows": NotRequired[Annotated[float, Written(Whole)]],
+        "end": NotRequired[float],
         "status": Annotated[Status, JUDGED],
         "stop_reason": NotRequired[Annotated[str, JUDGED]],
         "objective": Annotated[float | None, JUDGED],
@@ -62,6 +63,22 @@ PointEntry = TypedDict(
 """A point of a path, with the value of each axis."""
 
 
+class MovedRowEntry(TypedDict):
+    """The row of a frontier, and which of its ends moves."""
+
+    name: str
+    side: Literal["ub", "lb", "both"]
+
+
+class BoughtEntry(TypedDict):
+    """What a unit of the row bought on average between two values."""
+
+    tight: float
+    loose: float
+    least: float | None
+    most: float | None
+
+
 class PathDocument(TypedDict):
     """What mipfs path --json writes."""
 
@@ -78,6 +95,8 @@ class PathDocument(TypedDict):
     rule: NotRequired[Annotated[str, JUDGED]]
     interrupted: bool
     certificate: NotRequired[ArchiveEntry | None]
+    row: NotRequired[MovedRowEntry | None]
+    bought: NotRequired[tuple[BoughtEntry, ...]]
     points: tuple[PointEntry, ...]
 
 

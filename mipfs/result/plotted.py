@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mipfs.errors import UsageError
 from mipfs.report.blocks import Block, Line, Pairs, Reported
-from mipfs.report.charts import Detail
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
-
-SMALL = Detail(columns=500, records=40, rows=30, supports=60)
-"""How much of a result a notebook shows: it is saved with every output."""
 
 
 class Plotted(Reported):
@@ -22,7 +18,7 @@ class Plotted(Reported):
 
     def shown(self) -> list[Block]:
         """In a notebook: the numbers of the report, what the status means, and the charts of the page."""
-        from mipfs.result.charts import gap_chart, supports_chart, weights_chart
+        from mipfs.result.charts import SMALL, gap_chart, supports_chart, weights_chart
         from mipfs.result.words import verdict
 
         result = cast("Result", self)

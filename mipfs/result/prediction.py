@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +18,15 @@ from scipy import sparse
 
 from mipfs.data import linear
 from mipfs.data.checks import as_array
-from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
+from mipfs.data.unknown_words import Unknown, is_none, warn_of_unknown
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
 from mipfs.readers.frames import as_words, column_values, place_of
+from mipfs.readers.raw import again
 from mipfs.report.numbers import first_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
@@ -35,7 +37,7 @@ MOST_DIGITS = 17
 """Significant digits that tell all doubles apart."""
 MOST_NAMES = 12
 """Columns or categories that a message lists."""
-NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"
+NUMBERS = "give numbers, a data frame or rows with the names of training (a dict, or a list of them), or an Instance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +112,10 @@ class Values:
     are_divided: bool = False
 
 
-def decision_values(result: Result, X: Any) -> Array:
+def decision_values(result: Result, X: Any, unknown: Unknown = "refuse") -> Array:
     """w'x + b of every row of `X`, shape (n,); see `Result.decision_function`."""
+    if is_none(unknown):
+        X = _rows_of_known_words(result, X)
     made = functions_of(result)
     if made is not None and isinstance(X, Instance) and getattr(X.block().values, "raw", None) is not None:
         return _of_features(result, Inputs.of_view(result), X)
@@ -212,13 +216,9 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     DataError
         A value that is no finite number.
     """
+    X = _read(result, X)
     if isinstance(X, Instance):
         return _of_instance(result, inputs, X)
-    X = as_frame(X)
-    if is_frame(X) and result.recipe is not None:
-        return _of_instance(
-            result, inputs, read_new(X, names=inputs.names, remembered=result.label_column, recipe=result.recipe)
-        )
     if is_frame(X):
         columns = [_of_frame(result, inputs, X, k) for k in range(len(inputs.names))]
         return Values(np.array(columns).reshape(len(columns), len(X)).T)
@@ -228,6 +228,14 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     used = matrix[:, list(inputs.columns)].astype(np.float64)
     _check_finite(used, inputs.names)
     return Values(used)
+
+
+def _read(result: Result, X: Any) -> Any:
+    """Rows as they are looked at: a data frame by the recipe of training, where there is one."""
+    X = as_rows(X)
+    if not is_frame(X) or result.recipe is None:
+        return X
+    return read_new(X, names=Inputs.of(result).names, remembered=result.label_column, recipe=result.recipe)
 
 
 def _as_numbers(matrix: Any) -> Any:
@@ -294,10 +302,62 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
             continue
         for word in data.words[column]:
             if word not in known[column]:
-                row = int(np.argmax(data.block(np.array([data.index[f"{column}={word}"]])).dense() != 0))
+                row = int(_rows_with(data, f"{column}={word}")[0])
                 raise _unseen(data.source or "the data", column, word, f"in row {row + 1}", known[column])
         absent[k] = name not in data.index
     return absent
+
+
+def of_known_words(result: Result, data: Instance) -> Instance:
+    """The rows, where a word that training did not see is none of the words of its column; how many is said.
+
+    Warns
+    -----
+    DataWarning
+        There are such rows.
+    """
+    known, kept = _words_of(result), dict(data.words)
+    for column in (one for one in known if one in data.words):
+        strange = [word for word in data.words[column] if word not in known[column]]
+        if strange:
+            count = sum(_rows_with(data, f"{column}={word}").size for word in strange)
+            warn_of_unknown(data.source or "the data", column, strange[0], count)
+        kept[column] = tuple(word for word in data.words[column] if word in known[column])
+    return replace(data, words=kept)
+
+
+def _rows_of_known_words(result: Result, X: Any) -> Any:
+    """Rows of any kind where a word that training did not see is none of the known ones; an array has no words."""
+    X = _read(result, X)
+    if isinstance(X, Instance):
+        return of_known_words(result, X)
+    if not is_frame(X):
+        return X
+    there = _places(X)
+    known = {column: words for column, words in _words_of(result).items() if column in there}
+    X = X.copy(deep=False)
+    for column, words in known.items():
+        at = there[column]
+        found = as_words(column_values(X, at, column, mixed=True))
+        strange = ~np.isin(found, words)
+        if strange.any():
+            warn_of_unknown("the data frame", column, str(found[strange][0]), int(strange.sum()))
+        for word in words:
+            if f"{column}={word}" not in there:  # which is taken as it stands
+                X[f"{column}={word}"] = (found == word).astype(float)
+    return X
+
+
+def _places(frame: Any) -> dict[str, int]:
+    """Where the columns of a data frame stand, by name, and by the name without blanks around it."""
+    names = {str(column): at for at, column in enumerate(frame.columns)}
+    return {name.strip(): at for name, at in names.items()} | names
+
+
+def _rows_with(data: Instance, feature: str) -> Integers:
+    """The rows that have a word, by its feature of 0 and 1."""
+    values = user_values(data, np.array([data.index[feature]]))
+    return np.flatnonzero((values.toarray() if sparse.issparse(values) else values)[:, 0] > 0.5)
 
 
 def user_values(data: Instance, ids: Integers) -> Any:
@@ -325,9 +385,9 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     """
     name = inputs.names[k]
     place = inputs.columns[k]
-    places = {str(column): at for at, column in enumerate(frame.columns)}
+    places = _places(frame)
     if name in places:
-        values = column_values(frame, places[name], name)
+        values = column_values(frame, places[name], name, preparing=again(None, [name]))
         if values.dtype.kind == "f":
             return values.astype(float)
         raise UsageError(f"column {name!r} of the data frame holds words, but numbers when the classifier was trained")
@@ -362,7 +422,8 @@ def _unseen(where: str, column: str, word: str, row: str, known: tuple[str, ...]
     """The error of a category that training did not see."""
     return UsageError(
         f"{where}: column {column!r} is {word!r} {row}, a category that training did not see: it knows "
-        f"{first_of(known, MOST_NAMES, repr)}; leave the row out or write one of these"
+        f"{first_of(known, MOST_NAMES, repr)}; leave the row out, write one of these, or let it be none of them "
+        "(--unknown none; in Python unknown='none' of predict, predict_proba and decision_function)"
     )
 
 

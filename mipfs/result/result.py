@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.rules import FIRST_RULES
+from mipfs.data.unknown_words import Unknown
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json
 from mipfs.plumbing.declared import Within, declared
 from mipfs.plumbing.typed_json import plain
 from mipfs.report.blocks import Block
-from mipfs.report.frame import pandas_for
 from mipfs.report.visible import as_json
 from mipfs.result import result_json
 from mipfs.result.cut_data import HasCuts
@@ -33,8 +34,10 @@ from mipfs.settings import DriverSettings
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool
+    from mipfs.result.decided import Decided, Deciding
     from mipfs.result.sidecar import Claim
     from mipfs.result.state import State
+    from mipfs.result.tables import What
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
@@ -42,7 +45,7 @@ CERTIFICATE_LIMIT = 50.0
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
 Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
 """A limit on a size, infinite where there is none."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar", "deciding")
 """Fields that are not in the JSON."""
 
 
@@ -94,6 +97,8 @@ class Trace(tuple[Record, ...]):
         UsageError
             pandas is not installed.
         """
+        from mipfs.report.frame import pandas_for
+
         pandas = pandas_for("trace.to_frame()")
         names = ["seconds", "iteration", "objective", "bound", "gap"]
         names += ["upper"] if any(math.isfinite(record.upper) for record in self) else []
@@ -135,7 +140,8 @@ class Result(Judged, Plotted, HasCuts):
     bound_source : str, "dual" when earned by us, "solver" when it is a solver's word
     certificate : mapping or None, {"kind", "bound", "gap", "file", "sha256"} once it is saved
     versions : mapping of package to version
-    extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
+    extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection;
+        and "cost" of those that have one, whose values are then the cheapest
     read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
         words}} for the columns of words that weights belong to; of a table "left_out", the columns of words that are no
         features, and "kept", those that an option kept; and of a raw one "recipe" (`mipfs.data.recipe`)
@@ -145,7 +151,11 @@ class Result(Judged, Plotted, HasCuts):
     calibration : mapping or None, from scores to probabilities (`mipfs.result.probability`); not proven
     weightless : tuple of str, or None
         Names of the columns of what is selected whose weight is 0, or was no more than rounding (`mipfs.run.stored`);
-        None where there is no classifier, and in files of versions that did not say so.
+        a row, or a column of the same group, keeps them. None where there is no classifier, and in files of versions
+        that did not say so.
+    warm_from : mapping or None
+        The earlier result that this run began from: {"file", "objective", "bound", "changed", "start", "cuts",
+        "leaves", "opened"}; None where it began from nothing. History: nothing of it is part of the proof.
     rules : int, the version of the rules by which the data was read and scaled, and rows hold (`mipfs.data.rules`)
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -158,6 +168,7 @@ class Result(Judged, Plotted, HasCuts):
     stated : mapping
         What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
     sidecar : bytes or None, a small certificate as it was loaded with the JSON; not part of that
+    deciding : Deciding or None, what derives `decided`; it holds the data, and neither is pickled nor part of the JSON
     """
 
     status: Status
@@ -192,6 +203,7 @@ class Result(Judged, Plotted, HasCuts):
     settings: DriverSettings | None = field(default=None, repr=False)
     calibration: Mapping[str, Any] | None = field(default=None, repr=False)
     weightless: tuple[str, ...] | None = None
+    warm_from: Mapping[str, Any] | None = None
     rules: int = FIRST_RULES
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
@@ -201,6 +213,7 @@ class Result(Judged, Plotted, HasCuts):
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
     stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
     sidecar: bytes | None = field(default=None, repr=False)
+    deciding: Deciding | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -209,10 +222,81 @@ class Result(Judged, Plotted, HasCuts):
     def gap(self) -> float:
         return relative_gap(self.objective, self.bound)
 
+    @property
+    def decided(self) -> tuple[Decided, ...] | None:
+        """What the proof decides of every feature: in every selection as good as this one, in none of them, or open.
+
+        One entry (`mipfs.result.decided.Decided`) for the selections whose objective is at most that of the incumbent,
+        and one for those up to 1% above it, each with the names ``every``, ``none`` and ``open``. A run that a limit
+        stopped has it too: it is what the leaves of the certificate imply, open nodes included, and it is recomputed by
+        `verify`. It is derived when it is first asked for.
+
+        None without a certificate or a classifier, for products of features, and for trees so large that it would take
+        more than seconds.
+        """
+        return None if self.deciding is None else self.deciding.known(self)
+
+    def decided_within(self, gap: float = 0.0) -> Decided:
+        """`decided` for the selections whose objective is at most U + gap·|U|, U that of the incumbent.
+
+        Parameters
+        ----------
+        gap : float, default 0
+
+        Raises
+        ------
+        UsageError
+            Nothing is decided, or the gap is none of those in the JSON and the data is not at hand.
+        """
+        from mipfs.result.decided import at
+
+        return at(self, gap)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data, which `deciding` holds: what is decided is derived before."""
+        held = self.deciding
+        return {**self.__dict__, "deciding": None if held is None else held.alone(self)}
+
+    @property
+    def extra_cost(self) -> float | None:
+        """d'z, what the extra variables cost at the selection, a part of the objective; None where none costs anything.
+
+        NaN without a classifier.
+        """
+        costed = [one for one in self.extra.values() if one.get("cost")]
+        if not costed:
+            return None
+        if any(one.get("value") is None for one in costed):
+            return math.nan
+        return float(sum((Fraction(one["cost"]) * Fraction(one["value"]) for one in costed), Fraction(0)))
+
     def __repr__(self) -> str:
         from mipfs.result.summary import short
 
         return short(self)
+
+    def to_frame(self, what: What = "weights") -> Any:
+        """The weights, the largest first and the intercept last, or the near-optimal sets, as a pandas data frame.
+
+        Parameters
+        ----------
+        what : {"weights", "near-optimal"}
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed, there is no classifier, or no near-optimal sets were asked for.
+        """
+        from mipfs.report.frame import pandas_for
+        from mipfs.result.tables import table_of
+
+        return table_of(self, what).frame(pandas_for("result.to_frame()"))
+
+    def to_latex(self, what: What = "weights") -> str:
+        """What `to_frame` has as a LaTeX ``tabular`` with the rules of the package booktabs, for a paper."""
+        from mipfs.result.tables import table_of
+
+        return table_of(self, what).latex()
 
     def blocks(self) -> list[Block]:
         """Of the report: status, objective, bound, gap, features and weights."""
@@ -252,7 +336,7 @@ class Result(Judged, Plotted, HasCuts):
         """Whether there is an incumbent, and with it weights to predict with."""
         return math.isfinite(self.objective)
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
         """w'x + b of every row, shape (n,).
 
         Parameters
@@ -260,7 +344,10 @@ class Result(Judged, Plotted, HasCuts):
         X : Instance, data frame, or (n, p) array or sparse matrix
             On the user's scale, whatever `scaling` the training used. Columns of an instance or a data
             frame are matched by name, those of an array by position. In a data frame columns of words may stand
-            as they did in training; other columns are not looked at.
+            as they did in training; other columns are not looked at. A row may also be a mapping of names to cells.
+        unknown : {"refuse", "none"}
+            What a word is that training did not see: an error, or none of the words that it saw, with a `DataWarning`
+            that counts the rows.
 
         Raises
         ------
@@ -273,12 +360,12 @@ class Result(Judged, Plotted, HasCuts):
 
         if not self.has_classifier:
             raise UsageError(f"there is no classifier to predict with: the status is {self.status.name}")
-        return decision_values(self, X)
+        return decision_values(self, X, unknown)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[Any]:
         """The predicted labels, as the user called them, shape (n,); see `decision_function`."""
         positive, negative = np.asarray(self.labels["positive"]), np.asarray(self.labels["negative"])
-        return np.where(self.decision_function(X) > 0, positive, negative)
+        return np.where(self.decision_function(X, unknown) > 0, positive, negative)
 
     def load_into(self, model: Any) -> None:
         """Put the incumbent into the variables of the model that it solves; `mipfs.solve` does it by itself.
@@ -302,7 +389,9 @@ class Result(Judged, Plotted, HasCuts):
         found: dict[str, Any] = plain({
             "schema": SCHEMA,
             "gap": self.gap,
+            **({} if self.extra_cost is None else {"extra_cost": self.extra_cost}),
             **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY},
+            "decided": self.decided,
             "settings": None if self.settings is None else self.settings.stated(),
             "trace": [
                 {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
@@ -342,7 +431,12 @@ class Result(Judged, Plotted, HasCuts):
         )
         if values.get("settings") is None:  # none, or a record of another version, which is kept as it stands
             values.pop("settings", None)
-        stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
+        told = values.pop("decided", None)
+        if told is not None:
+            from mipfs.result.decided import Deciding
+
+            values["deciding"] = Deciding(None, told)
+        stated = {name: value for name, value in document.items() if name not in {*values, "schema", "decided"}}
         return cls(**values, path=None if path is None else Path(path), stated=stated)
 
     @declared
@@ -406,7 +500,8 @@ class Result(Judged, Plotted, HasCuts):
         if relaxed is not None:
             relaxed = {**relaxed, "lower": min(relaxed["lower"], bound)}
         trace = Trace(replace(record, bound=min(record.bound, bound)) for record in self.trace)
-        return replace(self, certificate=certificate, bound=bound, trace=trace, relaxed=relaxed)
+        deciding = None if self.deciding is None else self.deciding.of_cut(str(certificate["sha256"]))
+        return replace(self, certificate=certificate, bound=bound, trace=trace, relaxed=relaxed, deciding=deciding)
 
     @classmethod
     @declared

@@ -37,7 +37,7 @@ Ends = Annotated[list[float | None], Within(2, 2)]
 Share = Annotated[float, Within(0, below=1)]
 Fraction = Annotated[str, Pattern("^-?[0-9]+(/[0-9]+)?$")]
 Cost = Annotated[float, Within(0)]
-Version = Literal[1, 2, 3]
+Version = Literal[1, 2, 3, 4]
 
 
 class TraceEntry(TypedDict):
@@ -61,6 +61,15 @@ def _has_name(stated: Any) -> bool:
     return isinstance(stated["name"], str)
 
 
+class WeightRowEntry(TypedDict):
+    """A row over the weights, and within what it holds."""
+
+    coefficients: Numbers
+    lower: float | None
+    upper: float | None
+    allowance: float
+
+
 ParamsEntry = TypedDict(
     "ParamsEntry",
     {
@@ -82,6 +91,7 @@ ParamsEntry = TypedDict(
             Annotated[dict[str, Any], Such(lambda stated: isinstance(stated["name"], str))] | None
         ],
         "weight_bounds": NotRequired[dict[str, Ends] | None],
+        "weight_rows": NotRequired[list[WeightRowEntry] | None],
         "class_weight": NotRequired[Annotated[Numbers | None, Written(dict[str, Positive] | None)]],
     },
 )
@@ -168,6 +178,7 @@ class ExtraEntry(TypedDict):
     ub: Annotated[float | None, JUDGED]
     integer: Annotated[bool, JUDGED]
     value: NotRequired[Annotated[float | None, JUDGED]]
+    cost: NotRequired[Annotated[float, JUDGED]]
 
 
 class MonomialsEntry(TypedDict):
@@ -289,6 +300,28 @@ Isotonic = Annotated[IsotonicEntry, Such(lambda stated: len(stated["x"]) == len(
 Settings = Annotated[dict[str, Any], Such(lambda stated: isinstance(stated["record"], str))]
 
 
+class DecidedEntry(TypedDict):
+    """What the proof decides of the features, up to a gap above the objective; null for all others."""
+
+    gap: Annotated[float, Within(0)]
+    every: Texts
+    none: Texts | None
+    open: Texts | None
+
+
+class WarmEntry(TypedDict):
+    """The earlier result that a run began from: its file, what it had found, and what was used of it."""
+
+    file: str | None
+    objective: float | None
+    bound: float | None
+    changed: list[str]
+    start: bool
+    cuts: Whole
+    leaves: Whole | None
+    opened: Whole | None
+
+
 class ResultDocument(TypedDict):
     """What mipfs solve --json writes."""
 
@@ -319,6 +352,7 @@ class ResultDocument(TypedDict):
     certificate: CertificateEntry | None
     versions: dict[str, str]
     extra: NotRequired[dict[str, ExtraEntry]]
+    extra_cost: NotRequired[Annotated[float | None, JUDGED]]
     atoms: NotRequired[AtomsEntry | None]
     near_optimal: NotRequired[NearEntry | None]
     read: NotRequired[ReadEntry | None]
@@ -326,4 +360,6 @@ class ResultDocument(TypedDict):
     settings: NotRequired[Settings | None]
     calibration: NotRequired[SigmoidEntry | Isotonic | None]
     weightless: NotRequired[Texts | None]
+    decided: NotRequired[Annotated[tuple[DecidedEntry, ...], Within(1)] | None]
+    warm_from: NotRequired[WarmEntry | None]
     rules: NotRequired[Annotated[Whole, Written(Version)]]

@@ -12,7 +12,7 @@ from mipfs.readers.files import opened
 from mipfs.result.result_document import ResultDocument
 from mipfs.settings import restored
 
-APART = ("schema", "gap")
+APART = ("schema", "gap", "extra_cost")
 """Entries that are no fields of a `Result`."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.measures import value
@@ -37,7 +37,7 @@ def signs_of(result: Result, X: Any, y: Any = None) -> Array:
     UsageError
         There are no labels, others than the result's, or more or fewer than rows.
     """
-    X = as_frame(X)
+    X = as_rows(X)
     if y is None and isinstance(X, Instance):
         y = X.labels.of(X.y)
     elif y is None and is_frame(X) and result.label_column in {str(name) for name in X.columns}:

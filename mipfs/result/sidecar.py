@@ -156,8 +156,11 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
         claim, content = within(claim, limit)
     else:
         content = claim.packed()
+    sha256 = hashlib.sha256(content).hexdigest()
     found = {} if claim is result.claim else {"found": float(result.bound)}
-    return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    if found and result.deciding is not None:
+        result.deciding.note(result, claim, sha256)
+    return content, claim.entry() | found | {"file": name, "sha256": sha256}
 
 
 def spooled(
@@ -205,6 +208,7 @@ def stated_extra(extra: Extras) -> dict[str, dict[str, Any]]:
             "lb": finite_or_none(float(extra.lb[k])),
             "ub": finite_or_none(float(extra.ub[k])),
             "integer": bool(extra.integer[k]),
+            **({"cost": float(extra.cost[k])} if extra.cost[k] else {}),
         }
         for k, name in enumerate(extra.names)
     }

@@ -180,9 +180,10 @@ def stamp_of(problem: Problem) -> str:
         *(problem.atoms.stamp, problem.loss, problem.bias, problem.C, problem.M, problem.margin),
         *(problem.measure, problem.beta, problem.k, problem.forced_in, problem.forced_out),
         *([] if problem.regulariser.is_ridge else [problem.regulariser.stated]),
+        *[one.written() for one in problem.rows_over_weights],
         *(rows.extra.names, rows.names),
     ]
     arrays = [problem.penalty, rows.matrix.data, rows.matrix.indices, rows.matrix.indptr, rows.low, rows.high]
-    arrays += [*rows.extra.box, rows.extra.integer]
+    arrays += [*rows.extra.box, rows.extra.integer, *([rows.extra.cost] if rows.extra.is_costed else [])]
     parts = [json.dumps(told, ensure_ascii=False).encode(), *(np.ascontiguousarray(part).tobytes() for part in arrays)]
     return digest(parts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mipfs.check import phrases
 from mipfs.report.blocks import Alarm, Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
 from mipfs.report.visible import visible
 from mipfs.result.advice import advice, constant_words, is_idle
+from mipfs.result.decided import decided_blocks
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
@@ -16,6 +18,8 @@ from mipfs.result.words import (
     classes_in_words,
     missing_in_words,
     rounded_in_words,
+    warm_in_words,
+    weight_rows_in_words,
     weights_in_words,
 )
 
@@ -33,6 +37,9 @@ BECAUSE = {
 
 UNDECIDED = "whether any selection satisfies the rows is not decided"
 
+MOST_PAID = 6
+"""Extra variables with costs that are named."""
+
 PART = ("active", "atoms", "begun_with", "rounds")
 """Counters that have a line of their own."""
 
@@ -49,9 +56,11 @@ def summary_blocks(result: Result) -> list[Block]:
     pairs = [
         ("status", with_asked(f"{result.status.name} ({because})", result.status.name, result.params.get("gap"))),
         ("objective", number(result.objective)),
+        *_paid(result),
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
+        *_begun(result),
         ("selected", counted(result)),
     ]
     if result.has_classifier:
@@ -73,7 +82,7 @@ def summary_blocks(result: Result) -> list[Block]:
             pairs.insert(4, ("relaxation", between))
     if result.conflict:
         pairs.append(("conflict", ", ".join(result.conflict)))
-    if signs := bounds_in_words(result):
+    if signs := [*bounds_in_words(result), *weight_rows_in_words(result)]:
         pairs.append(("weights", " ".join(signs)))
     if words := advice(result):
         pairs.append(("to try", words))
@@ -82,9 +91,22 @@ def summary_blocks(result: Result) -> list[Block]:
         rows = [(name, number(size)) for name, size in sizes(result).items()]
         what = "norm of its function" if functions_of(result) is not None else "weight"
         blocks.append(Table(("feature", what), [*rows, ("(intercept)", number(result.intercept))]))
+    blocks += decided_blocks(result)
     if result.near_optimal is not None:
         blocks += near_optimal_blocks(result.near_optimal)
     return blocks
+
+
+def _paid(result: Result) -> list[tuple[str, str]]:
+    """What of the objective the extra variables cost, if some do."""
+    if result.extra_cost is None or not result.has_classifier:
+        return []
+    return [("of which", f"{number(result.extra_cost)} for {visible(phrases.paid(result.extra, MOST_PAID))}")]
+
+
+def _begun(result: Result) -> list[tuple[str, str]]:
+    """Which earlier result it began from, if any."""
+    return [("warm from", words)] if (words := warm_in_words(result)) else []
 
 
 def _part(result: Result) -> str:

@@ -15,6 +15,7 @@ from mipfs.check.regulariser import stated_regulariser
 from mipfs.check.rounding import Rejected
 from mipfs.check.stated import statement_of
 from mipfs.report.numbers import number, percent
+from mipfs.report.visible import visible
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
@@ -112,7 +113,7 @@ def problem_words(result: Result) -> list[str]:
     made = functions_of(result)
     if made is not None:
         lines.append(phrases.functions(made))
-    said = [*map(phrases.sentence, lines), *bounds_in_words(result)]
+    said = [*map(phrases.sentence, lines), *bounds_in_words(result), *weight_rows_in_words(result)]
     kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     said.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
@@ -151,6 +152,17 @@ UNSAID = (
     "That no weight reaches its bound says nothing about the problem without these bounds; "
     "`mipfs verify` shows what the same proof says of that."
 )
+
+
+def weight_rows_in_words(result: Result) -> list[str]:
+    """The rows over the weights, in at most a few lines, each with what it holds within."""
+    rows = list(result.params.get("weight_rows") or [])
+    said = [
+        phrases.weight_row(one["coefficients"], one["lower"], one["upper"], one["allowance"], MOST_TERMS)
+        for one in rows[:MOST_TERMS]
+    ]
+    more = [f"{len(rows) - MOST_TERMS} more rows over the weights."] if len(rows) > MOST_TERMS else []
+    return [f"Row over the weights: {one}." for one in said] + more
 
 
 def bounds_in_words(result: Result) -> list[str]:
@@ -268,3 +280,18 @@ def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
     size = max(map(abs, row["terms"].values()), default=0.0)
     ends = [end for end in (row["lb"], row["ub"]) if end is not None]
     return any(abs(activity - end) <= BINDING_DISTANCE * (size + abs(end)) for end in ends)
+
+
+def warm_in_words(result: Result) -> str:
+    """Which earlier result a run began from, and what was used of it; empty where it began from nothing."""
+    document = result.warm_from
+    if document is None:
+        return ""
+    used = ["its selection"] * bool(document["start"])
+    if document["cuts"]:
+        used.append(f"{document['cuts']} cuts")
+    if document["leaves"] is not None:
+        used.append(f"{document['leaves']} leaves of its tree, of which {document['opened']} opened again")
+    whose = document["file"] or "the result before"
+    changed = ", ".join(document["changed"]) or "nothing"
+    return f"{visible(whose)}, with {changed} changed: {', '.join(used) or 'nothing of it was of use'}"

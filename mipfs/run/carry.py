@@ -8,6 +8,7 @@ bound of the next problem's relaxation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decoded, feasible_dual, value_below
 from mipfs.solvers import highs
 from mipfs.svm.labellings import combination, feasible
 
@@ -48,22 +49,30 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
     ratio = problem.C / pool.problem.C
     loss = get_loss(problem.loss)
     shrinks = ratio < 1.0 and loss.has_top
-    constant = ratio == 1.0 or not loss.dual_depends_on_c
+    constant = (ratio == 1.0 or not loss.dual_depends_on_c) and not problem.weight_rows  # whose allowance goes with C
     for i in range(len(pool)):
         cut = pool.cut(i)
         if shrinks:
             shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
-            cut = replace(cut, constant=dual_value_below(loss, decoded(cut.dual), problem.c_i))
+            cut = replace(cut, constant=value_below(problem, decoded(cut.dual)))
         own.add(cut)
     return own
 
 
 def _check_same(before: Problem, now: Problem) -> None:
     """Refuse cuts of another problem."""
-    for name in ("loss", "bias", "measure", "beta", "k", "regulariser"):
+    for name in ("loss", "bias", "measure", "beta", "k", "regulariser", "weight_rows"):
         old, new = getattr(before, name), getattr(now, name)
+        if name == "weight_rows":  # of which g is evaluated again: only the ends may be others, the same that there are
+            old, new = (
+                [
+                    (row.coefficients, math.isfinite(row.lower), math.isfinite(row.upper))
+                    for row in problem.rows_over_weights
+                ]
+                for problem in (before, now)
+            )
         if old != new:
             raise UsageError(f"pool: its cuts are of {name} = {old!r}, the problem has {new!r}; leave the pool out")
     if before.atoms is not now.atoms and before.atoms.stamp != now.atoms.stamp:
@@ -73,8 +82,7 @@ def _check_same(before: Problem, now: Problem) -> None:
 
 def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
-    loss = get_loss(problem.loss)
-    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), problem.c_i, problem.data.y, problem.bias)
+    dual: Dual = feasible_dual(problem, ratio * decoded(cut.dual))
     return cut_of_dual(problem, dual)
 
 

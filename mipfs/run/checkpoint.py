@@ -33,7 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 DAMAGED = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, StopIteration, ContradictionError
 """What goes wrong where the parts of a state do not fit."""
-EVERY = 300.0
+EVERY = 30.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0
 """Time between two writings at least, as a multiple of what the last one took."""

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
+from mipfs.data.over_weights import power_above
+from mipfs.data.over_weights import written as written_rows
 from mipfs.data.rules import RULES
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
@@ -26,6 +28,7 @@ from mipfs.run.narrowed import narrowed
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.restored import restored
 from mipfs.run.run import Run, parameters
+from mipfs.run.stored import StoredClassifier
 from mipfs.run.stored import stored as stored_classifier
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
@@ -58,7 +61,8 @@ def result_of(run: Run, driver: str) -> Result:
         weights=classifier.weights,
         intercept=classifier.intercept,
         weightless=classifier.weightless,
-        params={**parameters(run.problem), "gap": float(run.options.gap)},
+        warm_from=None if run.warm is None else run.warm.document(),
+        params=_stated(run, classifier, near),
         driver=driver,
         seconds=run.seconds,
         counters=dict(run.counters),
@@ -81,6 +85,18 @@ def result_of(run: Run, driver: str) -> Result:
         **described,
     )
     return narrowed(restored(found, run.problem), run.problem)
+
+
+def _stated(run: Run, classifier: StoredClassifier, near: Any) -> dict[str, Any]:
+    """The parameters; rows over the weights with the allowance that the largest weight of classifier and list makes."""
+    problem = run.problem
+    params = {**parameters(problem), "gap": float(run.options.gap)}
+    if not problem.weight_rows:
+        return params
+    shown = [classifier.weights, *(one["weights"] for one in (() if near is None else near["supports"]))]
+    named = {name for row in problem.rows_over_weights for name in row.terms}
+    largest = power_above(w for weights in shown for name, w in weights.items() if name in named)
+    return params | {"weight_rows": written_rows(problem.rows_over_weights, largest)}
 
 
 def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]) -> dict[str, Any]:

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from mipfs.inner.boolean_node import Warm
 from mipfs.inner.subproblem import Solved, Subproblem
-from mipfs.kernels.bound import gains
+from mipfs.kernels.bound import added, gains
 from mipfs.plumbing.arrays import Array, Integers, Mask, changed, scattered
 from mipfs.proof.cuts import CutPool
+from mipfs.proof.row_tree import least_cost
 from mipfs.run.incumbent import Incumbent
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed, costs_something
 from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
@@ -62,9 +63,10 @@ class Supports:
             enough = max(enough, self.cutoff)
         if key in self.found or self._beaten.get(key, -np.inf) >= enough:
             return None
-        solved = self.subproblem.solve(sigma.astype(float), self.tol, enough)
-        if solved.lower >= enough:
-            self._beaten[key] = solved.lower
+        extra = self.extra_cost(sigma)
+        solved = self.subproblem.solve(sigma.astype(float), self.tol, enough - extra)
+        if solved.lower + extra >= enough:
+            self._beaten[key] = solved.lower + extra
         else:
             self._keep(sigma, solved)
         return solved
@@ -73,9 +75,23 @@ class Supports:
         """Offer a subproblem that was solved at a binary σ, if σ is in S; what is listed is told apart by the best."""
         if self.was_seen(sigma):
             if self.run.wants_all:
-                self.found.improve(sigma, self.run.offer(solved.ids, solved.svm.w, solved.svm.b), solved.lower)
+                self.found.improve(
+                    sigma, self.run.offer(solved.ids, solved.svm.w, solved.svm.b), self._lower(sigma, solved)
+                )
         elif self.run.oracle.surely_contains(sigma):
             self._keep(sigma, solved)
+
+    def extra_cost(self, sigma: Mask) -> float:
+        """What the extra variables cost at a selection; 0 where they cost nothing, or none is found."""
+        costs = self.run.problem.selection.extra_costs
+        found = 0.0 if costs is None else costs.of(np.flatnonzero(sigma))
+        return found if np.isfinite(found) else 0.0
+
+    def _lower(self, sigma: Mask, solved: Solved) -> float:
+        """What is proven of a selection: by its dual vector, and of its extra variables, where a list asks for it."""
+        if not (self.run.wants_all and self.run.problem.has_extra_costs):
+            return solved.lower
+        return added(solved.lower, least_cost(self.run.problem.selection, sigma))
 
     def round(self, scores: Array, until: float = np.inf) -> None:
         """Evaluate the selection of S of largest total score, unless it is known to be above `until`."""
@@ -116,9 +132,10 @@ class Supports:
             self.offer(sigma, solved)
             count = int(np.count_nonzero(sigma))
             most = max(1, count) if problem.M is None else -(-(problem.M - count) // 2)
-            if most <= 0 or (problem.M is None and solved.value >= last):
+            value = solved.value + self.extra_cost(sigma)
+            if most <= 0 or (problem.M is None and value >= last):
                 break
-            last = solved.value
+            last = value
             gain = np.where(sigma | (high < 0.5), -np.inf, gains(solved.cut.slopes, problem.penalty))
             best = np.argsort(-gain, kind="stable")[:most]
             best = best[gain[best] > 0.0]
@@ -133,7 +150,7 @@ class Supports:
         run = self.run
         objective = run.offer(solved.ids, solved.svm.w, solved.svm.b)
         idle = self._idle(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
-        self.found.add(key, Value(objective, solved.lower, bool(idle.size)))
+        self.found.add(key, Value(objective, self._lower(sigma, solved), bool(idle.size)))
         if idle.size:
             without = np.zeros_like(sigma)
             without[idle] = True
@@ -153,7 +170,7 @@ class Supports:
         worth = 0.5 * np.bincount(columns.atom, np.square(w), ids.size)
         low = problem.selection.sigma_bounds()[0][ids]
         return np.asarray(
-            ids[(worth <= SEARCH_ALLOWANCE * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)]
+            ids[(worth <= SEARCH_ALLOWANCE * abs(objective)) & ~costs_something(problem)[ids] & (low < 0.5)]
         )
 
     def reduce(self) -> None:
@@ -168,7 +185,7 @@ class Supports:
                 self.found.count(key)
                 continue
             self.evaluate(least)
-            if self.value(sigma) < self.value(least) * (1.0 - SEARCH_ALLOWANCE):
+            if self.value(sigma) < self.value(least) - SEARCH_ALLOWANCE * abs(self.value(least)):
                 self.found.count(key)
 
     def _least(self, sigma: Mask, idle: Mask) -> Mask:
@@ -287,7 +304,7 @@ class Supports:
         last = self.subproblem.count + most
         solved = self.subproblem.solve(sigma.astype(float), self.tol)
         self.offer(sigma, solved)
-        value = self.value(sigma) if self.was_seen(sigma) else solved.value
+        value = self.value(sigma) if self.was_seen(sigma) else solved.value + self.extra_cost(sigma)
         scores: Array | None = solved.cut.slopes
         del solved  # its vectors over the samples: one solve after the other
         while scores is not None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
+from mipfs.proof.row_tree import least_cost
 from mipfs.result.result import StopReason
 from mipfs.run.incumbent import Incumbent
 from mipfs.run.run import Run
@@ -74,6 +75,8 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
         found = _classifier(run, sigma, solved)
         least = solved.cut(sigma.astype(float))
         proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
+        if problem.has_extra_costs:
+            proven += least_cost(problem.selection, sigma)
         stored = as_stored(problem, found)
         if stored.objective - proven <= PROVEN_ACCURACY * abs(stored.objective):
             yield Shown(found, stored, solved.cut.dual if least > 0.0 else no_dual(problem))

@@ -5,8 +5,9 @@ A driver that is asked for them goes on when the gap has closed. It closes a nod
     L = min(U + g|U|, value of the K-th best support found so far),
 
 so no support of a value up to L is lost, and when no node is open all of them have been evaluated. A support that only
-adds features of weight 0 to another one has the same value. There may be millions of those: they are counted
-(`mipfs.run.ties`), and a node that holds nothing else is closed (`Evaluated.has_ties_only`).
+adds features of weight 0 to another one has the same value (not where it changes what extra variables cost). There may
+be millions of those: they are counted (`mipfs.run.ties`), and a node that holds nothing else is closed
+(`Evaluated.has_ties_only`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from mipfs.run.listed import Shown, shown, values_by_name
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
+    from mipfs.problem import Problem
     from mipfs.run.run import Run
 
 Bytes = npt.NDArray[np.uint8]
@@ -73,6 +75,17 @@ class Value:
     stands_at: float = math.inf
 
 
+def costs_something(problem: Problem) -> Mask:
+    """The atoms (p,) that are no ties: they, or extra variables beside them, cost something, or have a weight."""
+    dear = (problem.penalty > 0.0) | problem.excluding
+    return dear | problem.selection.priced if problem.has_extra_costs else dear
+
+
+def _least_of(objective: Any) -> Any:
+    """What is not told from an objective, or from several, is worth at least this."""
+    return objective - SEARCH_ALLOWANCE * np.abs(objective)
+
+
 def check_packed(keys: npt.NDArray[Any], width: int) -> None:
     """Refuse what are no selections (k, width) that `np.packbits` packed.
 
@@ -100,8 +113,8 @@ class Evaluated(dict[bytes, Value]):
 
     @cached_property
     def _dear(self) -> Bytes:
-        """The atoms that cost something."""
-        return np.packbits(self.run.problem.penalty > 0.0)
+        """The atoms that cost something, or that change what extra variables cost."""
+        return np.packbits(costs_something(self.run.problem))
 
     def add(self, key: bytes, value: Value) -> None:
         """Take note of a support; one that may be padded counts for the K best once `count` says so."""
@@ -158,7 +171,7 @@ class Evaluated(dict[bytes, Value]):
         best = self.run.objective
         limit = math.inf
         if gap is not None:  # the ρ-form reports −1/(4v)
-            limit = best + gap * best if self.run.problem.margin == "unit" else best / (1.0 - gap)
+            limit = best + gap * abs(best) if self.run.problem.margin == "unit" else best / (1.0 - gap)
             limit = best if gap == 0.0 or best == 0.0 else math.nextafter(limit, math.inf)
         return min(limit, values[size - 1]) if size is not None and len(values) >= size else limit
 
@@ -167,13 +180,14 @@ class Evaluated(dict[bytes, Value]):
         """Nodes are closed from here on: just above the limit; −∞ when no list is asked for."""
         if not self.run.wants_all:
             return -math.inf
-        return math.nextafter(self.limit(self._counted) * (1.0 + SEARCH_ALLOWANCE), math.inf)
+        limit = self.limit(self._counted)
+        return math.nextafter(limit + SEARCH_ALLOWANCE * abs(limit), math.inf) if limit < math.inf else limit
 
     def has_ties_only(self, inside: Mask, free: Mask, bound: float) -> bool:
         """Whether a node holds nothing but supports that add features of weight 0 to one that was evaluated.
 
         That is so where it has all of the latter fixed, nothing else that it may take costs anything, and its bound
-        reaches that one's value: adding features never raises v(σ).
+        reaches that one's value: adding features never raises v(σ), but for those whose bounds exclude 0.
 
         Parameters
         ----------
@@ -183,10 +197,10 @@ class Evaluated(dict[bytes, Value]):
         if len(self) > len(self._objectives):
             self._rows = np.frombuffer(b"".join(self), dtype=np.uint8).reshape(-1, self._rows.shape[1])
             self._objectives = np.array([one.objective for one in self.values()])
-        level = max(bound, 0.0)
+        level = bound if self.run.problem.has_extra_costs else max(bound, 0.0)
         packed = np.packbits(inside)
         dear = np.packbits(inside | free) & self._dear
-        rows = self._rows[np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)]
+        rows = self._rows[np.flatnonzero(_least_of(self._objectives) <= level)]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
         if not fits.size:
             return False
@@ -222,10 +236,10 @@ class Evaluated(dict[bytes, Value]):
         """
         size = self.run.options.pool_size
         full = size is not None and len(listed) >= size
-        least = limit * (1.0 - SEARCH_ALLOWANCE) if full else limit
+        least = limit - SEARCH_ALLOWANCE * abs(limit) if full else limit
         rows = {np.packbits(sigma).tobytes(): np.packbits(sigma) for sigma, _ in listed}
         smaller = np.array([*rows.values()], dtype=np.uint8).reshape(len(listed), -1)
-        worth = np.array([one.objective for _, one in listed]) * (1.0 - SEARCH_ALLOWANCE)
+        worth = _least_of(np.array([one.objective for _, one in listed]))
         for key, one in self.items():
             proven = one.lower + ROUNDING_ALLOWANCE * abs(one.lower)
             if proven < least and key not in rows:
@@ -244,7 +258,7 @@ def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
     for key in sorted(padded, key=lambda key: int.from_bytes(key).bit_count()):
         row = rows[key]
         level = near[key].objective
-        same = [rows[one] for one in kept if near[one].objective * (1.0 - SEARCH_ALLOWANCE) <= level]
+        same = [rows[one] for one in kept if _least_of(near[one].objective) <= level]
         smaller = np.array(same, dtype=np.uint8).reshape(-1, row.size)
         if not np.any(~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & dear, axis=1)):
             kept.add(key)

@@ -20,11 +20,12 @@ from mipfs.data.bounds import written
 from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
+from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.blocks import inside
 from mipfs.plumbing.machine import at_work, one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
-from mipfs.plumbing.signals import Strike, handled, struck, unraised
+from mipfs.plumbing.signals import Strike, handled, struck, tell, unraised
 from mipfs.problem import Problem
 from mipfs.result.advice import LIMITS
 from mipfs.result.gap import relative_gap
@@ -36,6 +37,7 @@ from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
     from mipfs.result.state import State
+    from mipfs.run.warm import Warm
 
 Observer = Callable[[Record], object]
 Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
@@ -103,6 +105,7 @@ class Run:
     ----------
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
+    warm : Warm, optional, what an earlier result of a problem near this one leaves to it
     before : float, the seconds that it had worked
     spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
     is_kept : bool, whether anybody asks for its state
@@ -146,6 +149,7 @@ class Run:
         self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
+        self.warm: Warm | None = None
         self.before = 0.0
         self.spare: Incumbent | None = None
         self.is_kept = False
@@ -368,7 +372,7 @@ class Run:
         if self.early is not None:
             return self.early
         if self._hears:
-            return StopReason.INTERRUPTED
+            return StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
         if self._is_late:
             return StopReason.TIME_LIMIT
         if self._memory.is_reached:
@@ -422,6 +426,7 @@ def interruptible(run: Run) -> Iterator[None]:
             first = time.monotonic()
         elif time.monotonic() - first >= REPEATED_SECONDS:
             strike(number, frame)
+        tell()
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)
 

@@ -112,7 +112,7 @@ def outcomes(
         for k, task in enumerate(tasks):
             if not more():
                 return
-            yield k, work(given, task)
+            yield from _told(k, *_done(work, given, task))
         return
     waiting = deque(enumerate(tasks))
     with tempfile.TemporaryDirectory(prefix="mipfs-fits-") as folder, closing(_Others(folder, work, given)) as others:
@@ -123,8 +123,8 @@ def outcomes(
             except IndexError:  # another process was faster
                 break
             with sharing(count):
-                value = work(given, task)
-            yield k, value
+                done = _done(work, given, task)
+            yield from _told(k, *done)
             yield from others.found()
         while others.are_at_work:
             if waiting and not more():
@@ -133,7 +133,20 @@ def outcomes(
         yield from others.found()
         while waiting and more():  # what cannot travel
             k, task = waiting.popleft()
-            yield k, work(given, task)
+            yield from _told(k, *_done(work, given, task))
+
+
+def _done(work: Work[T], given: Any, task: Any) -> tuple[T, bool]:
+    """What a task gave in this process, and whether a signal came meanwhile, maybe at the very end of a run."""
+    with heard() as strike:
+        return work(given, task), strike.has_been
+
+
+def _told(k: int, value: T, is_last: bool) -> Generator[tuple[int, T | Died], None, None]:
+    """Hand on what a task gave; raises `KeyboardInterrupt` after the last."""
+    yield k, value
+    if is_last:
+        raise KeyboardInterrupt
 
 
 Told = tuple[T | Died, Sequence[Warning]]

@@ -3,10 +3,11 @@
 Weights and an intercept on the user's scale are rounded once more. On columns of mean 1e5 that moves every margin by
 some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objective of the result is that of the stored
 numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays. No
-weight leaves the bounds that the user gave it, on the user's scale.
+weight leaves the bounds that the user gave it, on the user's scale, and none break a row over the weights.
 
 Where the optimum has w_j = 0, a solver leaves what its accuracy leaves: a weight of 1e-16, after whose sign a feature
-would be said to speak for a class. Such a weight is 0, if it is worth nothing.
+would be said to speak for a class. Such a weight is 0, if it is worth nothing. What has no weight is not selected
+either (a constant column beside a free bias, say), unless the rows ask for it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from mipfs.atoms import merged
 from mipfs.data.bounds import clipped
 from mipfs.losses.evaluated import Weights
-from mipfs.plumbing.arrays import Array, Integers, changed
+from mipfs.plumbing.arrays import Array, Integers, changed, mask_of
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.incumbent import Incumbent
@@ -63,15 +64,76 @@ def stored(run: Run) -> StoredClassifier:
     if run.incumbent is None:
         return StoredClassifier()
     found = as_stored(run.problem, run.incumbent)
+    if found.weightless and run.problem.atoms.is_held and not run.wants_all:  # of a list `reduce` has seen to it
+        run.incumbent, found = _without_weightless(run, run.incumbent, found)
     run.incumbent = replace(run.incumbent, objective=found.objective)
     run.bound = min(run.bound, run.incumbent.objective)
+    return found
+
+
+def _without_weightless(run: Run, incumbent: Incumbent, found: StoredClassifier) -> tuple[Incumbent, StoredClassifier]:
+    """The incumbent without what has no weight, taken out one by one in the order of the names.
+
+    Each goes as long as the rest is in S; what a row, `forced_in` or "exactly" asks for stays, and is named as
+    weightless. All of them go together, or where the objective were larger then, those without which it is not.
+    """
+    atoms, names = run.problem.atoms, run.problem.data.feature_names
+    idle = {*(found.weightless or ())}
+    free = [
+        g
+        for g in sorted(incumbent.selected.tolist(), key=lambda g: atoms.names[g])
+        if all(names[j] in idle for j in atoms.columns(np.array([g])).ids)
+    ]
+    gone = _spared(run, incumbent.selected, free)
+    for some in [gone, *([g] for g in gone)] if gone else []:
+        rest = np.setdiff1d(incumbent.selected, some)
+        if not run.oracle.surely_contains(mask_of(atoms.count, rest)):
+            continue
+        smaller = replace(incumbent, selected=rest, w=_weights_of(run.problem, incumbent, rest))
+        tried = as_stored(run.problem, smaller)
+        # The same numbers are worth the same: what sums over fewer columns round otherwise is none of their worth.
+        # Extra variables may cost more beside fewer features.
+        is_same = (tried.weights, tried.intercept) == (found.weights, found.intercept)
+        is_same = is_same and not run.problem.has_extra_costs
+        if is_same or tried.objective <= found.objective:
+            incumbent, found = smaller, tried
+            if len(some) == len(gone):
+                break
+    return incumbent, found
+
+
+def _spared(run: Run, selected: Integers, free: list[int]) -> list[int]:
+    """Which of some atoms S does without: all of them where it may, else one after the other."""
+    sigma = mask_of(run.problem.atoms.count, selected)
+    sigma[free] = False
+    if run.oracle.surely_contains(sigma):
+        return free
+    sigma[free] = True
+    gone = []
+    for g in free:
+        sigma[g] = False
+        if run.oracle.surely_contains(sigma):
+            gone.append(g)
+        else:
+            sigma[g] = True
+    return gone
+
+
+def _weights_of(problem: Problem, incumbent: Incumbent, rest: Integers) -> Array:
+    """The weights of the columns of some of the atoms; of a column that several have, at the first of these."""
+    ids, w = merged(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
+    places = problem.atoms.columns(rest).ids
+    found = np.zeros(places.size)
+    own, first = np.unique(places, return_index=True)
+    order = np.argsort(ids)
+    found[first] = w[order[np.searchsorted(ids, own, sorter=order)]]
     return found
 
 
 def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
     """A classifier as it is stored, without weights that are no more than rounding, and its objective as such.
 
-    σ stays: a feature of weight 0 is selected as before, so what is in S remains in it.
+    σ stays here: a feature of weight 0 is selected as before, so what is in S remains in it.
     """
     data = problem.data
     ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
@@ -101,18 +163,20 @@ def _lengthened(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> 
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
     above = np.inf
-    best = (found.objective, w, found.b)
+    best = (np.inf if problem.weight_rows else found.objective, w, found.b)
     names = [data.feature_names[j] for j in ids] if problem.weight_bounds else ()
     for factor in (1.0, *LENGTHENINGS):
         weights = clipped(names, rho * factor * w / data.scale[ids], problem.weight_bounds or {})
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
         at = on_the_data(problem, ids, weights, intercept, rho)
+        if problem.weight_rows and not problem.ends.hold(ids, weights):
+            break
         objective, error = problem.value_at(found.selected, ids, at)
         if objective + error >= above:
             break
         above = objective + error
         best = (objective, weights, intercept)
-        if above <= found.objective * (1.0 + STORING_LOSS):
+        if above <= found.objective + abs(found.objective) * STORING_LOSS:
             break
     return best
 

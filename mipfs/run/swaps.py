@@ -104,7 +104,10 @@ class Swaps:
     def _bound(self, sigma: Mask) -> float:
         """A lower bound on the objective of a selection, by the cuts in hand."""
         ids = np.flatnonzero(sigma)
-        return float((self._constants - 0.5 * self._slopes[:, ids].sum(axis=1)).max() + self._penalty[ids].sum())
+        extra = self.supports.extra_cost(sigma)
+        return extra + float(
+            (self._constants - 0.5 * self._slopes[:, ids].sum(axis=1)).max() + self._penalty[ids].sum()
+        )
 
     def _value(self, sigma: Mask) -> float:
         """The objective of a selection that was evaluated."""
@@ -117,7 +120,7 @@ class Swaps:
         here = self._solve(sigma)
         if width == self.settings.many:
             self.pool.add(here.cut)
-        value = self._value(sigma) if supports.was_seen(sigma) else here.value
+        value = self._value(sigma) if supports.was_seen(sigma) else here.value + supports.extra_cost(sigma)
         sizes = supports.subproblem.weights()
         yield
         if problem.M is None or np.count_nonzero(sigma) < problem.M:
@@ -147,6 +150,8 @@ class Swaps:
         barred = base | sigma
         constant, gains = yield from self._cut(base)
         floor = constant - float(gains[base].sum())
+        if supports.run.problem.has_extra_costs:
+            floor = -np.inf  # an atom may spare what extra variables cost
         for j in self._largest(gains, barred, width):
             if floor - gains[j] >= value or supports.run.must_stop:
                 break

@@ -1,6 +1,7 @@
 """How many supports only add features of weight 0, and of no cost, to a listed one: they are counted, not listed.
 
-Adding features never raises v(σ), so R ∪ A is worth as much as R only if R ∪ {j} is, for every j in A. Let Z be those
+Adding features never raises v(σ) where their weight may be 0, so R ∪ A is worth as much as R only if R ∪ {j} is, for
+every j in A. Let Z be those
 j. Where R ∪ Z is worth as much as R, so is every R ∪ A with A ⊆ Z, and what S allows of these is the count. Where it is
 not (the hinge's dual vector at R is not unique, and none has ω = 0 on all of Z), no closed form counts them.
 """
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Mask, changed
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value, costs_something
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Ties:
             cannot be told from one another, more SVMs than the search took, or no closed form.
         """
         room = (self.problem.atoms.count if self.problem.M is None else self.problem.M) - np.count_nonzero(support)
-        free = ~support & self._high & (self.problem.penalty == 0.0)
+        free = ~support & self._high & ~costs_something(self.problem)
         if room <= 0 or not np.any(free):
             return 0
         gain = self._gains(support)
@@ -85,9 +86,10 @@ class Ties:
             if self._left < 0:
                 return None
             solved = supports.subproblem.solve(wide.astype(float), supports.tol)
-            objective = solved.value
-            lower = solved.lower
-        same = value.objective * (1.0 - SEARCH_ALLOWANCE)
+            extra = supports.extra_cost(support)  # no added atom changes it
+            objective = solved.value + extra
+            lower = solved.lower + extra
+        same = value.objective - SEARCH_ALLOWANCE * abs(value.objective)
         return objective >= same if (objective >= same) == (lower >= same) else None
 
     def _allowed(self, support: Mask, ids: npt.NDArray[np.int64], room: int) -> int | None:

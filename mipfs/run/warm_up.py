@@ -31,7 +31,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.designs import meet_long
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.locks import ProcessLock
-from mipfs.plumbing.signals import handled
+from mipfs.plumbing.signals import handled, tell
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.regularisers.base import Regulariser
@@ -81,6 +81,7 @@ class Kind:
     has_kernels: bool
     enumerated: int
     relax: str | None
+    over_weights: bool
     regulariser: Regulariser = dataclasses.field(compare=False)
 
 
@@ -109,9 +110,10 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
         block.is_centred,
         problem.selection.is_plain,
         problem.has_penalty,
-        problem.regulariser.has_kernels,
+        problem.has_kernels,
         driver.enumerated(problem) if hasattr(driver, "enumerated") else 0,
         driver.relaxes_by(problem, options) if hasattr(driver, "relaxes_by") else None,
+        bool(problem.weight_rows),
         problem.regulariser,
     )
     client = getattr(options, "client", None)
@@ -208,6 +210,7 @@ class Asked:
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
         self.came = True
+        tell()
         if self.run is not None:
             self.run.interrupted = True
 
@@ -325,7 +328,10 @@ def tiny(kind: Kind, share: float) -> Problem:
 def _posed(kind: Kind, data: Instance) -> Problem:
     """The problem of the kind on such data."""
     own = kind.regulariser.at(np.zeros(data.n_features, dtype=np.int64))
-    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, regulariser=own, **dict(kind.problem))
+    first, second = data.feature_names[:2]
+    over = [({first: 1.0, second: -1.0}, -1.0, 1.0)] if kind.over_weights else ()
+    given: dict[str, Any] = {"regulariser": own, "weight_rows": over, **dict(kind.problem)}
+    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, **given)
     return problem if kind.is_plain else problem.with_rows(np.ones((1, data.n_features)), -np.inf, 2.0)
 
 

@@ -67,7 +67,7 @@ class SelectionOracle:
     def minimise(
         self, cost: Array, fixed_in: Sequence[int] = (), fixed_out: Sequence[int] = ()
     ) -> tuple[Mask | None, float]:
-        """Minimise ``cost @ sigma`` over S with some features fixed.
+        """Minimise ``cost @ sigma`` over S with some features fixed, whatever extra variables cost.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class SelectionOracle:
             return False
 
     def completion(self, sigma: Mask) -> Array | None:
-        """Values (e,) of the extra variables at which sigma satisfies the rows; None when it is not allowed.
+        """The cheapest extra variables (e,) at which sigma satisfies the rows; None when it is not allowed.
 
         Raises
         ------
@@ -223,7 +223,11 @@ class SelectionOracle:
             return None
         if selection.is_plain or not len(selection.rows.extra):
             return np.empty(0) if selection.is_plain or selection.rows.hold(chosen) else None
-        return self._extra_values(chosen)
+        costs = selection.extra_costs
+        if costs is None:
+            return self.extra_values(chosen)
+        found = costs.at(chosen > 0.5)
+        return None if found is None else found.values
 
     def repair(self, scores: Array) -> Mask | None:
         """The allowed selection of largest total score, as far as HiGHS finds it; None when none is found.
@@ -396,7 +400,7 @@ class SelectionOracle:
         return columns[cover], signs, float(k - 1 - np.count_nonzero(signs < 0))
 
     @apart
-    def _extra_values(self, chosen: Array) -> Array | None:
+    def extra_values(self, chosen: Array) -> Array | None:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
         integer, first, unclear = selection.rows.extra.integer, selection.rows.extra.box, list[tuple[Array, Array]]()
@@ -417,14 +421,14 @@ class SelectionOracle:
             values = np.clip(solution.values[p:], low, high)
             off = np.where(integer & (low < high), np.abs(values - np.rint(values)), -1.0)
             if off.max() <= WHOLE_DISTANCE:
-                fitted = self._fitted(chosen, values)
+                fitted = self.fitted(chosen, values)
                 if fitted is not None:
                     return fitted
             if selection.whole_numbers.refutation(*box) is not None:
                 continue
             if low is first[0] and high is first[1]:
                 for near in whole_points(selection, *box, values, self.settings.extra_nodes, self._clock()):
-                    fitted = self._fitted(chosen, near)
+                    fitted = self.fitted(chosen, near)
                     if fitted is not None:
                         return fitted
             k = int(np.argmax(off))
@@ -437,7 +441,7 @@ class SelectionOracle:
             raise UndecidedError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
 
-    def _fitted(self, chosen: Array, values: Array) -> Array | None:
+    def fitted(self, chosen: Array, values: Array) -> Array | None:
         """Values (e,) nearby at which the rows hold; None when they are not found."""
         selection, p = self.selection, self.selection.n_features
         rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box

@@ -10,7 +10,8 @@ checker use this one definition: it is linear, so bounds and Farkas rays are tak
 
 z are the extra variables that are whole numbers: as σ they enter a row exactly. The others add their terms to the sum
 and nothing to a: a row means the same in whatever unit they are. The values that are written down for them are rounded,
-for which 2⁻⁴⁸ of their terms is forgiven on top.
+for which 2⁻⁴⁸ of their terms is forgiven on top. Where a variable has a cost nothing is: values that the rows do not
+allow would be worth less than any that they do.
 """
 
 from __future__ import annotations
@@ -43,12 +44,31 @@ LEAST_SIZE, MOST_SIZE = 1e-100, 1e100
 
 @dataclass(frozen=True, eq=False)
 class Extras:
-    """The user's extra variables: names, bounds and which are integer. They carry no cost."""
+    """The user's extra variables: names, bounds, which are integer, and what a unit of each costs (none: nothing)."""
 
     names: tuple[str, ...] = ()
     lb: Array = field(default_factory=lambda: np.empty(0))
     ub: Array = field(default_factory=lambda: np.empty(0))
     integer: Mask = field(default_factory=lambda: np.empty(0, bool))
+    cost: Array = None  # type: ignore[assignment]  # None is replaced by zeros in __post_init__
+
+    def __post_init__(self) -> None:
+        count = len(self.names)
+        cost = (
+            np.zeros(count) if self.cost is None else np.array(as_numbers(self.cost, "cost"), dtype=float).reshape(-1)
+        )
+        if cost.size != count:
+            raise RowError(f"{cost.size} costs for {count} extra variables; give one for each")
+        for name, one in zip(self.names, cost.tolist(), strict=True):
+            if one != 0.0 and not LEAST_SIZE <= abs(one) <= MOST_SIZE:
+                said = f"the extra variable {name!r} costs {one:g}, which is no number of a size from 1e-100 to 1e100"
+                raise RowError(f"{said}; write it in other units")
+        object.__setattr__(self, "cost", cost)
+
+    @cached_property
+    def is_costed(self) -> bool:
+        """Whether some of them cost, or pay, something."""
+        return bool(np.any(self.cost != 0.0))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -192,6 +212,7 @@ class Rows:
             np.concatenate([self.extra.lb, other.extra.lb]),
             np.concatenate([self.extra.ub, other.extra.ub]),
             np.concatenate([self.extra.integer, other.extra.integer]),
+            np.concatenate([self.extra.cost, other.extra.cost]),
         )
         return Rows(
             matrix,
@@ -245,7 +266,7 @@ class Rows:
         activity = self.matrix @ x
         size = self.sizes @ np.abs(x)
         error = (np.diff(self.matrix.indptr) + 2) * U * 1.01 * size
-        if len(self.extra):
+        if len(self.extra) and not self.extra.is_costed:
             rounded = np.abs(x)
             rounded[: x.size - len(self.extra)] = 0.0
             rounded[x.size - len(self.extra) :][self.extra.integer] = 0.0

@@ -20,6 +20,7 @@ from mipfs.selection.scaled_rows import ScaledRows, scaled
 from mipfs.settings import OracleSettings
 
 if TYPE_CHECKING:
+    from mipfs.selection.extra_costs import ExtraCosts
     from mipfs.selection.lattice import WholeNumbers
     from mipfs.selection.oracle import SelectionOracle
 
@@ -149,10 +150,32 @@ class Selection:
 
         return WholeNumbers(self)
 
+    @cached_property
+    def extra_costs(self) -> ExtraCosts | None:
+        """What the extra variables cost at a selection; None where they cost nothing."""
+        from mipfs.selection.extra_costs import ExtraCosts
+
+        return ExtraCosts(self.given) if self.rows.extra.is_costed else None
+
+    @cached_property
+    def priced(self) -> Mask:
+        """The atoms (p,) on which the cost of extra variables depends: in a row with one that has a cost, or with one
+        that another row joins to such a one."""
+        p = self.n_features
+        on_extra = self.rows.matrix[:, p:]
+        known = self.rows.extra.cost != 0.0
+        rows = np.zeros(len(self.rows), bool)
+        while True:
+            rows = np.asarray(abs(on_extra) @ known.astype(float)) > 0.0
+            wider = known | (np.asarray(abs(on_extra).T @ rows.astype(float)) > 0.0)
+            if np.array_equal(wider, known):
+                return np.asarray(abs(self.rows.matrix[:, :p]).T @ rows.astype(float)) > 0.0
+            known = wider
+
     @property
     def is_plain(self) -> bool:
         """Whether cardinality and forced features are all there is (closed forms hold)."""
-        return len(self.rows) == 0
+        return len(self.rows) == 0 and not self.rows.extra.is_costed
 
     def exceeds(self, low: npt.NDArray[Any]) -> bool:
         """Whether more features are fixed to 1 than the cardinality row allows, low (p,)."""
@@ -185,7 +208,7 @@ class Selection:
         """`scaled` as rows for another solver, extra variables in its units; rows that always hold are left out."""
         rows = self.rows
         part = self.scaled
-        extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer)
+        extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer, rows.extra.cost * part.columns)
         whole = Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
         return whole.take(np.flatnonzero(np.isfinite(part.lb) | np.isfinite(part.ub)).tolist())
 

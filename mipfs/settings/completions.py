@@ -25,9 +25,11 @@ class CompletionSettings(Declared):
     the others are spared work."""
     units: Count = 256
     """Units that are handed out at a time at most, about: their answers lie in memory until all are there."""
-    level: Part = 0.3
-    """Share of the incumbent's value up to which all pairs are proven first, where there are many: so a limit does not
-    leave the bound of the root alone. A third of the pairs' work goes there."""
+    level: Part = 0.4
+    """Share of the incumbent's value up to which all pairs are proven first, where there are many, then twice that, and
+    so on: so a limit does not leave the bound of the root alone."""
+    levels: Natural = 2
+    """How often; what is proven up to a level is proven anew beyond it."""
     many: Positive = 1e9
     """Samples times pairs from which on that is done."""
     bytes: Count = 2**25
@@ -57,6 +59,11 @@ class CompletionSettings(Declared):
     """Factor of ρ from one minimisation to the next."""
     beyond: Tolerance = 0.01
     """An SVM ends this far beyond the target, relatively, if it gets there: the grid takes some of it."""
+    together: Count = 8
+    """Candidates whose SVM is solved together at first: a dual vector that rules out eight that are hard rules out many
+    more; with 4 or 16 of them enumerations take a tenth longer."""
+    ordered: Count = 64
+    """Candidates that are put in order at a time, the hardest first: most are ruled out before their turn comes."""
     probed: Count = 64
     """Candidates that a dual vector is tried on first."""
     worth: Count = 100

@@ -68,6 +68,23 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
     return k, _to_grid(alpha, top, k, y if bias else None)
 
 
+def on_grid(alpha: Array, top: Array, y: Array | None, q: int) -> Integers:
+    """`balanced` on the grid of a given q, coarser than its own; without y there is no sum row."""
+    from mipfs.kernels import earned
+    from mipfs.kernels.structures import given
+
+    whole = np.floor(np.ldexp(np.maximum(alpha, 0.0), q))
+    if np.isfinite(top[0]):
+        np.minimum(whole, np.floor(np.ldexp(top, q)), out=whole)
+    if abs(q) > MOST_Q:
+        raise NumericalError("a dual vector leaves floating point: rows over the weights are of numbers too far apart")
+    k = whole.astype(np.int64)
+    if y is not None:
+        ends = given(top if np.isfinite(top[0]) else top[:0])
+        earned.balance(k, ends, q, given(y))
+    return k
+
+
 def reduced(k: Integers, surplus: int) -> Integers:
     """Whole numbers k (m,), in place, less a surplus of their sum: in proportion, and the rest entry by entry."""
     from mipfs.kernels import earned

@@ -208,6 +208,7 @@ def recipe(rng: Rng, found: Base, document: Json, _: Members) -> None:
     changes: list[tuple[str, Any]] = [
         ("drop", []), ("drop", [name]), ("use", None), ("use", [name]), ("impute", {}), ("impute", {"*": "median"}),
         ("impute", {"*": "most frequent"}), ("impute", {"*": "level"}), ("types", {}), ("types", {name: "percent"}),
+        ("marks", []), ("marks", ["-"]), ("marks", ["0"]),
         ("filled", {name: 0.0}), ("missing", {}), ("missing", {name: 1}),
     ]  # fmt: skip
     part, value = changes[int(rng.integers(len(changes)))]

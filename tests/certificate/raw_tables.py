@@ -71,7 +71,9 @@ class Table:
         parts = [json.dumps([[n, p], given], ensure_ascii=False).encode(), _sha(inner).hex().encode()]
         parts += [self.y.astype("<f8").tobytes(), self.weight.astype("<f8").tobytes()]
         if self.recipe is not None:
-            stated = {name: self.recipe[name] for name in ("drop", "impute", "types", "use")}
+            stated = {
+                name: self.recipe[name] for name in ("drop", "impute", "marks", "types", "use") if name in self.recipe
+            }
             parts.append(json.dumps([stated, [*map(list, self.missing.items())]], sort_keys=True).encode())
             parts += [struct.pack(f"<{len(one)}q", *one) for one in self.gaps.values()]
         return _sha(b"".join(map(_sha, parts))).hex()
@@ -136,7 +138,7 @@ def read(text: str, result: Mapping[str, Any], rest: Sequence[int] | None = None
         table.weight = np.array([float(v) for v in cells["sample_weight"]])
     asked = recipe or {"drop": [], "use": None, "impute": {}, "types": {}}
     _known(asked, header, label)
-    known = result.get("rules") in (2, 3)
+    known = result.get("rules") in (2, 3, 4)
     gone = stated.get("left_out")
     for name in header:
         if name == label or name in ROLES or name in asked["drop"]:
@@ -171,10 +173,19 @@ def _labels(table: Table, cells: list[str], labels: Mapping[str, Any]) -> None:
     table.y = np.where(at, 1.0, -1.0)
 
 
+def _is_missing(cell: str, marks: Sequence[str]) -> bool:
+    if cell in MISSING or cell in [one.lower() for one in marks]:
+        return True
+    try:
+        return float(cell) in [float(one) for one in marks if one.lstrip("+-")[:1].isdigit()]
+    except ValueError:
+        return False
+
+
 def _column(
     table: Table, name: str, cells: list[str], asked: Mapping[str, Any], kept: bool, rest: Sequence[int] | None
 ) -> None:
-    gaps = [i for i, cell in enumerate(cells) if cell.strip().lower() in MISSING]
+    gaps = [i for i, cell in enumerate(cells) if _is_missing(cell.strip().lower(), asked.get("marks", ()))]
     how = asked["impute"].get(name, asked["impute"].get("*"))
     kind = asked["types"].get(name)
     if (gaps and how is None) or (how is not None and how not in ("median", "most frequent", "level")):

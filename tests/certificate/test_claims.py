@@ -35,7 +35,8 @@ def worse(result: Result, data: Instance, rows: bool) -> dict[str, Any]:
     other = mipfs.solve(problem.with_rows([[1, 1, 1, 1]], 0, 3) if rows else problem)
     assert other.objective > result.objective * 1.01
     stated = json.loads(other.to_json())
-    return {name: stated[name] for name in ("objective", "selected", "weights", "intercept", "columns", "scaling")}
+    names = ("objective", "selected", "weights", "intercept", "columns", "scaling")
+    return {name: stated[name] for name in names} | {"decided": None}  # up to a worse objective less is decided
 
 
 # --- status, objective, bound ---------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def test_the_problem_that_was_checked_is_said_in_words() -> None:
         "data: 20 samples, 5 features, scale 'none'",
         "select at most 3 of 5 features; always x2; never x4",
         "labels: 1 is +1 and -1 is -1",
-        "rules of reading and scaling: 3",
+        "rules of reading and scaling: 4",
         "penalties: x1 0.25",
         "row 'pair': x1 + 0.5 x3 <= 1 (data.toml:3)",
     )

@@ -49,7 +49,7 @@ CLASSES: dict[str, list[str]] = {
 }
 HISTORY = {
     *("driver", "seconds", "counters", "trace", "versions", "command", "settings", "stop_reason", "bound_source"),
-    *("cuts_carried", "cuts", "seconds_saved", "cold_seconds", "start", "seed", "interrupted"),
+    *("cuts_carried", "cuts", "seconds_saved", "cold_seconds", "start", "seed", "interrupted", "warm_from"),
 }
 """What `verify` names as unchecked where it shows a document; a wrong kind is refused of some of these all the same."""
 
@@ -192,7 +192,8 @@ def test_every_field_of_several_classes_is_checked(room: Path, made: Callable[[s
             bent = copy.deepcopy(document)
             at(bent, place[:-1])[place[-1]] = value
             report = checked(room, name, bent, content)
-            if bent != document and report.accepted and NEVER.get(place[-1]) not in report.unchecked:
+            is_less = place[-1] == "decided" and value in [[one] for one in at(document, place) or ()]  # true as it is
+            if bent != document and report.accepted and NEVER.get(place[-1]) not in report.unchecked and not is_less:
                 wrong.append((place, value))
     assert not wrong
 

@@ -50,7 +50,7 @@ def drawn(seed: int) -> Problem:
     return problem
 
 
-@pytest.mark.sampled(7, 3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("driver", "seed"), CASES)
 def test_every_kind_of_problem_leaves_a_certificate_that_bears_its_bound(driver: str, seed: int) -> None:
     problem = drawn(seed)

@@ -147,7 +147,7 @@ def best_of(problem: Problem, given: dict[str, float]) -> float:
     return best
 
 
-@pytest.mark.sampled(47, 3)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("name", "given"), [case for case in cases() if case[1].get("beta") != 0.7 and case[1] != {"k": 5}]

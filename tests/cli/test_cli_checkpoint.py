@@ -147,10 +147,12 @@ def test_ctrl_c_leaves_a_state_that_goes_on(noise: Path) -> None:
     state, found = noise.with_name("state.npz"), noise.with_name("r.json")
     line = [sys.executable, "-m", "mipfs", "solve", "fsp-m", str(noise), "-p", "M=12", "-p", "C=1", "--gap", "1e-9"]
     run = subprocess.Popen(
-        [*line, "--checkpoint", str(state), "--json", str(found)],
+        [*line, "--checkpoint", str(state), "--checkpoint-every", "1", "--json", str(found)],
         cwd=noise.parent, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    time.sleep(6.0)
+    while not state.exists() and run.poll() is None:
+        time.sleep(0.1)
+    time.sleep(2.0)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=60)
     assert run.returncode in (0, 3, 130), err
@@ -266,10 +268,11 @@ def test_every_parameter_of_a_command_that_goes_on_is_known_to_run_nothing_or_is
 
     harmless = {
         "data_file", "param", "M", "C", "lam", "rows", "driver", "option", "subject_to", "nonnegative",
-        "nonpositive", "weight_bounds", "box", "time_limit", "memory_limit", "gap", "start", "validation",
-        "pool_gap", "pool_size", "preselect", "checkpoint_every", "resume", "certificate_limit",
+        "nonpositive", "weight_bounds", "weight_rows", "box", "time_limit", "memory_limit", "gap", "start",
+        "validation", "pool_gap", "pool_size", "preselect", "checkpoint_every", "resume", "certificate_limit",
         "no_certificate", "shared_support", "calibrate", "folds", "one_se", "cold", "jobs", "scale", "label",
-        "positive", "drop", "use", "impute", "types", "words", "quiet", "seed",
+        "positive", "drop", "use", "impute", "types", "words", "missing", "checks", "quiet",
+        "seed", "total_limit", "warm",
     }  # fmt: skip
     for function in (solve.solve, path.path):
         assert set(inspect.signature(function).parameters) <= {*harmless, *resume.RUNS, *resume.WRITES}

@@ -81,6 +81,10 @@ def test_a_category_that_training_did_not_see(cli: Cli, tmp_path: Path) -> None:
         outcome = cli(command, saved, new)
         assert outcome.code == 2
         assert f"{new}: column 'home' is 'c' in row 2, a category that training did not see" in outcome.err
+        taken = cli(command, saved, new, "--unknown", "none")
+        assert taken.code == 0
+        said = f"{new}: column 'home' holds words that training did not see, such as 'c', in 1 row; each counts as none"
+        assert said in taken.err
     new.write_text("home,x,label\na,1,0\na,7,1\n")
     assert cli("predict", saved, new).out.splitlines() == ["0", "0"]
 

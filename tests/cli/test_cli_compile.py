@@ -50,6 +50,7 @@ def test_kinds_that_fail_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert re.fullmatch(r"mipfs: error: not compiled: nothing dense; .*\n", said.err)
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # it compiles every kernel: 100 s on two cores, more beside another worker
 def test_after_compile_nothing_is_compiled(tmp_path: Path) -> None:

@@ -55,6 +55,19 @@ def test_the_live_table_is_silent_when_piped_or_quiet(monkeypatch: pytest.Monkey
         assert len(observers) == 1
 
 
+@pytest.mark.parametrize("unkept", [False, True])
+def test_a_long_run_says_how_the_next_one_is_kept(unkept: bool) -> None:
+    from rich.console import Console
+
+    view, screen = _View(unkept), io.StringIO()
+    console = Console(file=screen, width=120)
+    console.print(view)
+    assert "--checkpoint" not in screen.getvalue()
+    view.began -= 1000.0
+    console.print(view)
+    assert ("--checkpoint FILE" in screen.getvalue()) == unkept
+
+
 def test_the_live_table_shows_the_latest_record() -> None:
     from rich.console import Console
 

@@ -17,7 +17,7 @@ from rich.console import Console
 import mipfs
 from mipfs.cli.live_path import View
 from mipfs.cli.output import Targets
-from mipfs.cli.path import _axes, _finish
+from mipfs.cli.path import _axes, finish_path
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
 from tests.cli.outcome import Cli
@@ -165,7 +165,7 @@ def test_contradicting_rows_are_exit_code_3(cli: Cli, small: Path, tmp_path: Pat
 
 
 def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _finish(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), Targets()) == 4
+    assert finish_path(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), Targets()) == 4
     assert "stopped before any classifier was found" in capsys.readouterr().err
 
 
@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_the_finished_points_and_writes_the_json(tmp_path: Path) ->
         out, err = process.communicate(timeout=30)
         waited = time.monotonic() - asked
     assert (process.returncode, err) == (0, "")
-    assert "interrupted: these are the points that were reached" in out
+    assert "interrupted, or its total limit was up: these are the points that were reached" in out
     document = strict(target.read_text())
     assert document["interrupted"]
     assert 1 <= len(document["points"]) < 15

@@ -158,6 +158,9 @@ def test_probabilities_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) 
     assert "the loss 'hinge' says no probabilities: solve with --calibrate 5" in refused.err
     assert "Brier" not in cli("evaluate", saved, raw).out
     assert cli(*asked, "--calibrate", "200").code == 2
+    limited = cli(*asked, "--calibrate", "3", "--time-limit", "30")
+    assert "note: calibrating on 3 folds, at most" in limited.err
+    assert "what the solve left of --time-limit" in limited.err
     assert cli(*asked, "--calibrate", "3").code == 0
     printed = cli("predict", saved, raw, "--probability", "--scores")
     lines = printed.out.splitlines()

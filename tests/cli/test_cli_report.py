@@ -8,10 +8,13 @@ import shutil
 import webbrowser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mipfs
 from mipfs.cli import demo
 from mipfs.lab import page
+from mipfs.lab.studies import reading
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.plumbing import output_file
@@ -159,10 +162,28 @@ def test_where_the_page_goes_that_nobody_named(tmp_path: Path, monkeypatch: pyte
     output_file.check(Path(demo._place()))
 
 
-def test_a_stability_report_is_refused_in_one_line(cli: Cli, credit: Path) -> None:
+def test_a_stability_report_is_read_again(cli: Cli, credit: Path) -> None:
     command = ["stability", "credit.csv", "--M", "4", "-p", "C=0.1", "--scale", "standard", "--draws", "2", "--quiet"]
     assert cli(*command, "--json", "s.json").code == 0
-    outcome = cli("report", "s.json")
-    assert outcome.code == 2
-    said = "s.json: a stability report, which is not read again; its page is made with it: "
-    assert outcome.err.strip().splitlines() == [f"mipfs: error: {said}`mipfs stability DATA --report page.html`"]
+    assert cli("report", "s.json").code == 0
+    first = json.loads(Path("s.json").read_text())
+    assert reading.load("s.json").document() == first
+    page = Path("s.html").read_text()
+    assert all(one["name"] in page for one in first["features"])
+    assert "has no classifier to judge" in cli("report", "s.json", "--data", "credit.csv").err
+
+
+def test_the_page_of_a_card_judges_it_on_other_data(cli: Cli, credit: Path) -> None:
+    assert cli("solve", "fsp-m", "credit.csv", "--M", "3", "-p", "loss=logistic", "--json", "r.json", "-q").code == 0
+    assert cli("scorecard", "r.json", "credit.csv", "--bins", "3", "--json", "c.json", "-q").code == 0
+    rows = Path("credit.csv").read_text().splitlines()
+    Path("held.csv").write_text("\n".join(rows[:60]) + "\n")
+    assert cli("report", "c.json", "--data", "held.csv", "--json", "p.json").code == 0
+    score = json.loads(Path("p.json").read_text())["items"][0]["score"]
+    card = reading.load("c.json")
+    data = mipfs.read("held.csv", label="repaid")
+    assert score["accuracy"] == pytest.approx(np.mean(card.predict(data) == data.labels.of(data.y)))
+    page = Path("c.html").read_text()
+    assert "On held-out data" in page
+    assert f"of {score['n_samples']} samples of held.csv" in page
+    assert "every line that holds counts" in page

@@ -199,8 +199,8 @@ def test_labels(tmp_path: Path) -> None:
         mipfs.read(store, label="z")
 
 
-def killed(source: Path, store: Path, after: float) -> int:
-    """Convert in another process, and kill that; its return code."""
+def killed(source: Path, store: Path, after: float) -> tuple[int, float]:
+    """Convert in another process, and kill that; its return code, and for how many seconds it has converted."""
     code = (
         "import sys; from mipfs.readers import svmlight; from mipfs.convert import transpose as room\n"
         "from mipfs.convert.spill import Buffer\n"
@@ -210,39 +210,39 @@ def killed(source: Path, store: Path, after: float) -> int:
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(source), str(store)], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
+    process.stdout.readline()  # what comes before, the imports, is not killed
+    begin = time.monotonic()
     try:
-        return process.wait(after)
+        process.wait(after)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
-        return process.wait()
+    return process.wait(), time.monotonic() - begin
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
-def test_killed_at_ten_random_moments(tmp_path: Path) -> None:
+def test_killed_at_random_moments(tmp_path: Path) -> None:
     """Each time it is called again it goes on, and the end is the same files, byte for byte."""
     source, r = tmp_path / "a.svm", random.Random(5)
     source.write_text(text(5, 4000, 400))
-    begin = time.monotonic()
-    assert killed(source, tmp_path / "whole", 600.0) == 0
-    whole = time.monotonic() - begin
+    code, whole = killed(source, tmp_path / "whole", 600.0)
+    assert code == 0
     kills = 0
-    for number in range(10):
+    for number in range(4):
         store = tmp_path / f"s{number}"
-        while killed(source, store, r.uniform(0.0, 0.7 * whole)) != 0:
+        while killed(source, store, r.uniform(0.0, 0.5 * whole))[0] != 0:
             kills += 1
             assert kills < 200, "it makes no headway"
             if store.exists():  # killed behind the last step
                 break
         if store.with_name(f"{store.name}.unfinished").exists():
-            assert killed(source, store, 600.0) == 0
+            assert killed(source, store, 600.0)[0] == 0
         assert sorted(os.listdir(store)) == sorted(os.listdir(tmp_path / "whole"))
         for name in os.listdir(store):
             assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
         assert not store.with_name(f"{store.name}.unfinished").exists()
         shutil.rmtree(store)
-    assert kills >= 5
+    assert kills >= 2
 
 
 @pytest.mark.sampled(2)

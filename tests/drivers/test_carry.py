@@ -114,7 +114,7 @@ def kinds(loss: str) -> dict[str, Any]:
     return {"loss": loss} | ({"bias": False, "measure": "f1"} if loss == "structural" else {})
 
 
-@pytest.mark.sampled(13, 2)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(("before", "now"), [(8.0, 0.5), (0.5, 8.0), (2.0, 2.0), (1e3, 1e-2)])

@@ -26,7 +26,9 @@ from tests.drivers.test_units_tree import Scattered, bytes_of, made
 
 MANY = BranchSettings(completions=CompletionSettings(block=1500, front=3, units=7, many=1.0))
 """Units of a few columns, and a level before the rest."""
-TINY = BranchSettings(completions=CompletionSettings(block=60, front=2, units=3, many=1.0, apart=2))
+TINY = BranchSettings(
+    completions=CompletionSettings(block=60, front=2, units=3, many=1.0, apart=2, together=3, ordered=4)
+)
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pairs": ({}, {}),
     "pairs, squared hinge": ({"loss": "squared-hinge"}, {}),
@@ -86,7 +88,7 @@ def test_the_bytes_do_not_depend_on_who_enumerates(
     assert options.get("certificate") is False or mipfs.verify(result, problem.data).accepted
 
 
-@pytest.mark.sampled(19, 3)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize(
     ("kind", "loss", "bias", "M"),
     [*itertools.product(KINDS, ("hinge", "squared-hinge", "logistic"), (True, False), (2, 3))],
@@ -110,7 +112,7 @@ def test_all_within_a_gap_in_small_units(kind: str) -> None:
 
 
 def test_the_bound_moves_before_the_end() -> None:
-    """All pairs are proven up to a level first: what a limit leaves is that, with its own proof."""
+    """All pairs are proven up to two levels first: what a limit leaves is that, with its own proof."""
     problem = few("pairs")
     without = BranchSettings(completions=CompletionSettings(block=1500, front=3, units=7, many=1e18))
     whole = mipfs.solve(problem, "branch", settings=MANY)
@@ -125,6 +127,7 @@ def test_the_bound_moves_before_the_end() -> None:
     assert mipfs.verify(cut, problem.data).accepted
     first = next(record.bound for record in whole.trace if record.bound > whole.trace[0].bound)
     assert 0.99 * share * whole.objective <= first < whole.bound
+    assert any(0.99 * 2.0 * share * whole.objective <= record.bound < 0.99 * whole.bound for record in whole.trace)
     late = bare.counters["nodes"] // 3
     assert mipfs.solve(problem, "branch", settings=without, iteration_limit=late).bound < cut.bound
 

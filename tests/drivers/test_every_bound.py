@@ -68,6 +68,7 @@ def drawn(kind: str, seed: int, rows: int | None = None) -> Iterator[Any]:
             M=M,
             atoms=SimpleNamespace(count=p),
             data=SimpleNamespace(n_samples=1),
+            weight_rows=(),
             regulariser=RIDGE,
         )
         cut = Cut(g, scores, NO_DUAL)
@@ -270,6 +271,7 @@ def test_combined_cuts_of_the_master(kind: str) -> None:
         master = object.__new__(Master)
         master._n_rows, master._row_scales, master._idle, master._cuts = 0, np.ones(k), np.zeros(k), list(range(k))
         master.scale, master.selection, master.penalty = 1.0, selection, one.problem.penalty
+        master.extra_cost = selection.rows.extra.cost
         master.pool = SimpleNamespace(slopes=slopes, constants=constants)  # type: ignore[assignment]
         master._lp = SimpleNamespace(multipliers=said(mu))  # type: ignore[assignment]
         master._model = SimpleNamespace(multipliers=said(np.zeros(len(selection.all_rows))))  # type: ignore[assignment]
@@ -295,10 +297,10 @@ def test_the_best_cut_of_a_leaf_of_the_master(kind: str) -> None:
         master, sigma = object.__new__(Master), r.integers(0, 2, p).astype(np.int8)
         master._oracle = SimpleNamespace(contains=said(True))  # type: ignore[assignment]
         values = constants - 0.5 * (slopes @ sigma)
-        master.penalty = one.problem.penalty
+        master.penalty, master.extra_cost = one.problem.penalty, one.problem.selection.rows.extra.cost
         master.pool = SimpleNamespace(slopes=slopes, constants=constants, values=said(values))  # type: ignore[assignment]
         node: Any = SimpleNamespace(lb=sigma, bound=-np.inf, settled=False)
-        master._leaf(node, np.inf)
+        master._leaf(node, np.inf, bool)
         best = int(node.evidence.cuts[0])
         assert best == int(np.argmax(values))
         gain = [Fraction(a) / 2 - Fraction(c) for a, c in zip(slopes[best], one.problem.penalty, strict=True)]

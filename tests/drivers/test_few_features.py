@@ -92,7 +92,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(97, 3)
+@pytest.mark.sampled(97)
 @pytest.mark.parametrize(("kind", "loss", "bias", "M", "C"), CASES)
 def test_the_best_of_all(kind: str, loss: str, bias: bool, M: int, C: float) -> None:
     problem, values = drawn(kind, loss, bias, M, C)

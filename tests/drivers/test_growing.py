@@ -49,7 +49,7 @@ def begun(problem: Problem, seed: int) -> tuple[str, ...]:
     return tuple(names[int(g)] for g in np.flatnonzero(r.random(len(names)) < 0.3)) or (names[0],)
 
 
-@pytest.mark.sampled(23, 2)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])

@@ -90,7 +90,7 @@ def members(problem: Problem) -> np.ndarray:
     return every[[problem.selection.contains(sigma) for sigma in every]]
 
 
-@pytest.mark.sampled(23, 2)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)

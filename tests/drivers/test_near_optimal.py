@@ -119,7 +119,7 @@ def is_listed(result: Result, values: dict[Support, float], limit: float = np.in
     assert list(share.values()) == sorted(share.values(), reverse=True)
 
 
-@pytest.mark.sampled(47, 3)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -134,7 +134,7 @@ def test_all_supports_within_a_gap(kind: str, loss: str, bias: bool, driver: str
         is_listed(result, values, limit)
 
 
-@pytest.mark.sampled(23, 2)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)

@@ -92,7 +92,7 @@ def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
         assert len(records) > 1
 
 
-@pytest.mark.sampled(17, 2)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("steps", [0, 1, 3])
 @pytest.mark.parametrize("case", EVERY)
 def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None:

@@ -96,6 +96,7 @@ def test_groups_share_their_sigma() -> None:
     assert result.relaxed["upper"] == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_a_face_needs_fewer_selections_than_a_mixture() -> None:
     """Many fractional features at large C, where a mixture needs about as many selections as there are of them."""
@@ -309,6 +310,7 @@ def test_exact_supports_of_other_measures(name: str) -> None:
         assert result.objective == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_a_medium_instance_is_proven() -> None:
     r = np.random.default_rng(0)

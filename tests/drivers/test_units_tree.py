@@ -142,7 +142,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
     return seen
 
 
-@pytest.mark.sampled(8, 3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bytes_do_not_depend_on_who_explores(

@@ -179,6 +179,7 @@ def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, t
     assert report.accepted, report.reason
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.every)])
 def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, seed: int, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def not_repeated(estimator: Any) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1, 9)
+@pytest.mark.sampled(1)
 @parametrize_with_checks(
     [mipfs.BaselineSelector(name) for name in METHODS if baselines.about(name).weighted],
     expected_failed_checks=not_repeated,

@@ -33,14 +33,14 @@ AGAIN = [
 """The same classes with other parameters."""
 
 
-@pytest.mark.sampled(23, 5)
+@pytest.mark.sampled(23)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1, 5)
+@pytest.mark.sampled(1)
 @parametrize_with_checks(AGAIN)
 def test_scikit_learn_conventions_with_parameters(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

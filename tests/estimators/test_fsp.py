@@ -145,3 +145,14 @@ def test_the_result_survives_its_json() -> None:
     again = mipfs.Result.from_json(model.result_.to_json())
     assert again.predict(X).tolist() == model.predict(X).tolist()
     assert again.labels == {"negative": "no", "positive": "yes"}
+
+
+@pytest.mark.parametrize("make", [mipfs.FSPClassifier, mipfs.FGMClassifier, mipfs.FGMSelector])
+def test_a_long_fit_shows_itself_where_that_is_asked_for(make: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.resize([0, 1, 2], 60)
+    make(M=2, verbose=1).fit(X, y)
+    said = capfd.readouterr().err
+    assert [f"class {k} against the rest, {k + 1} of 3" in said for k in range(3)] == [True] * 3
+    assert said.count("incumbent") == 3
+    make(M=2).fit(X, y)
+    assert "incumbent" not in capfd.readouterr().err

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from mipfs import (
     AdditiveFGMClassifier,
@@ -116,3 +117,21 @@ def test_without_skl2onnx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'mipfs\[onnx\]'"):
         onnx_export.register()
+
+
+def test_a_frame_whose_columns_a_pipeline_chooses() -> None:
+    """Each column is an input by its name, as skl2onnx has it."""
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (mipfs[onnx])")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (mipfs[onnx])")
+    r = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": r.normal(size=120), "city": r.choice(["a", "b", "c"], 120)})
+    y = np.where(frame.x + (frame.city == "a") > 0.5, 1, 0)
+    coded = ColumnTransformer(
+        [("number", StandardScaler(), ["x"]), ("word", OneHotEncoder(sparse_output=False), ["city"])]
+    )
+    model = make_pipeline(coded, FSPClassifier(M=2, C=1.0)).fit(frame, y)
+    graph = onnx_export.to_onnx(model, frame)
+    session = runtime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    label, scores = session.run(None, {name: frame[[name]].to_numpy() for name in frame})
+    assert label.tolist() == model.predict(frame).tolist()
+    np.testing.assert_allclose(scores[:, 1], model.decision_function(frame), atol=1e-5)

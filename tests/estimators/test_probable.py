@@ -132,3 +132,10 @@ def test_frames_of_words_are_fitted_as_they_are_read() -> None:
         warnings.simplefilter("error")
         numbers = frame[["age", "income"]]
         mipfs.FSPClassifier(1).fit(numbers, y).predict(numbers)
+
+
+def test_a_class_of_one_sample_is_named_before_anything_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mipfs.estimators.base.solve", None)
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.array(["often"] * 39 + ["once"])
+    with pytest.raises(ValueError, match=r"class once has 1 sample; probability=True calibrates on 5 folds"):
+        mipfs.FSPClassifier(M=2, probability=True).fit(X, y)

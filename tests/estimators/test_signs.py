@@ -141,12 +141,8 @@ def test_with_the_rest_of_scikit_learn() -> None:
         ({"monotonic_cst": {7: 1}}, "position 7 must lie between 0 and 4"),
         ({"monotonic_cst": [0, -1, 0, 0, 0], "positive": True}, "monotonic_cst of 'x2' is -1, and positive=True"),
         ({"positive": 2}, "positive = 2"),
-        ({"monotonic_cst": SIGNS, "atoms": "splines"}, "monotonic_cst is about weights of single features, not of"),
-        ({"positive": True, "atoms": "pairs"}, "positive=True is about weights of single features, not of"),
-        (
-            {"positive": True, "atoms": "groups", "atom_options": {"groups": [0, 0, 1, 1, 1]}},
-            "positive=True is about weights of single features, not of groups",
-        ),
+        ({"monotonic_cst": SIGNS, "atoms": "splines"}, "monotonic_cst is about weights of features or groups, not of"),
+        ({"positive": True, "atoms": "pairs"}, "positive=True is about weights of features or groups, not of"),
     ],
 )
 def test_refused(asked: dict[str, Any], words: str) -> None:
@@ -155,11 +151,39 @@ def test_refused(asked: dict[str, Any], words: str) -> None:
             kind(M=2, **asked).fit(X, Y)
 
 
-def test_refused_of_more_classes() -> None:
-    for asked in ({"monotonic_cst": SIGNS}, {"positive": True}):
-        with pytest.raises(ValueError, match="Only binary classification is supported with"):
-            FSPClassifier(M=2, **asked).fit(X, np.arange(N) % 3)
-    FSPClassifier(M=2, monotonic_cst=[0] * P).fit(X, np.arange(N) % 3)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_groups(loss: str) -> None:
+    asked: dict[str, Any] = {"loss": loss, "scale": "standard", "monotonic_cst": SIGNS, "atoms": "groups"}
+    for members in ([0, 0, 1, 1, 1], {"a": [4, 0], "b": [1, 2], "c": [2, 3]}):
+        asked["atom_options"] = {"groups": members}
+        for kind, more in ((FSPClassifier, {}), (FGMClassifier, {"debias": 20.0})):
+            model = kind(M=2, **asked, **more).fit(X, Y)
+            assert np.all(np.array(SIGNS) * model.coef_[0] >= 0.0)
+            assert np.any(model.coef_)
+            assert model.verify(X, Y).accepted
+        again = np.array([model.result_.weights.get(f"x{j + 1}", 0.0) for j in range(P)])
+        assert np.all(np.array(SIGNS) * again >= 0.0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_more_classes(shared: bool) -> None:
+    """Each has its own signs, which stand in its problem; those that name no class are refused."""
+    three = np.array(["high", "low", "mid"])[np.searchsorted(np.quantile(X[:, 0], [0.3, 0.6]), X[:, 0])]
+    asked: dict[str, Any] = {"scale": "standard", "shared_support": shared}
+    model = FSPClassifier(M=2, **asked, monotonic_cst={"low": SIGNS, "mid": {"x2": -1, 0: 1}}).fit(X, three)
+    want = np.array([[0] * P, SIGNS, [1, -1, 0, 0, 0]])
+    assert np.all(want * model.coef_ >= 0.0)
+    assert np.all(FSPClassifier(M=2, **asked, positive=True).fit(X, three).coef_ >= 0.0)
+    assert all(one.accepted for one in np.atleast_1d(model.verify(X, three)))
+    if shared:
+        bounds = model.result_.params["weight_bounds"]
+        assert {*bounds} == {"x1|low", "x2|low", "x3|low", "x5|low", "x1|mid", "x2|mid"}
+    for given in (SIGNS, {"x1": 1}, {0: 1}):
+        with pytest.raises(ValueError, match="Only binary classification is supported with signs that name no class"):
+            FSPClassifier(M=2, **asked, monotonic_cst=given).fit(X, three)
+    with pytest.raises(ValueError, match="'top' is none of the classes"):
+        FSPClassifier(M=2, **asked, monotonic_cst={"top": SIGNS}).fit(X, three)
+    FSPClassifier(M=2, **asked, monotonic_cst=[0] * P).fit(X, three)
 
 
 def test_refused_where_nothing_carries_it() -> None:

@@ -135,7 +135,7 @@ def test_a_charge_may_fall_to_nothing_but_not_below() -> None:
 def extra(m: Any) -> str:
     m.select.z = pyo.Var(domain=pyo.Binary)
     m.objective.expr += 3 * m.select.z
-    return r"objective charges select\.z: an extra variable carries no cost; bound what it costs by a row"
+    return r"objective charges select\.z: state what extra variables cost as model\.select\.extra_cost\.set_value"
 
 
 def constant(m: Any) -> str:

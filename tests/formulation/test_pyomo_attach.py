@@ -25,8 +25,8 @@ def make() -> Any:
 
 
 def new_row(m: Any) -> str:
-    m.extra_row = pyo.Constraint(expr=m.select.sigma["x1"] == 0)
-    return "extra_row is new"
+    m.extra_row = pyo.Constraint(expr=m.select.sigma["x1"] >= m.svm.w["x1"])
+    return r"extra_row is new outside select and mixes the selection with svm\.w\[x1\]"
 
 
 def new_variable(m: Any) -> str:
@@ -41,14 +41,14 @@ def new_objective(m: Any) -> str:
 
 
 def new_row_in_svm(m: Any) -> str:
-    m.svm.sign = pyo.Constraint(expr=m.svm.w["x1"] >= 0)
+    m.svm.sign = pyo.Constraint(expr=m.svm.w["x1"] >= m.select.sigma["x1"] - 1)
     return r"svm\.sign is new"
 
 
 def new_row_in_a_block(m: Any) -> str:
     m.mine = pyo.Block()
-    m.mine.row = pyo.Constraint(expr=m.svm.w["x1"] >= 0)
-    return "mine"
+    m.mine.row = pyo.Constraint(expr=m.svm.w["x1"] + m.svm.b >= 0)
+    return "mine.row is new outside select and is about svm.w"
 
 
 def changed_objective(m: Any) -> str:
@@ -77,13 +77,13 @@ def deleted_margin(m: Any) -> str:
 
 
 def fixed_weight(m: Any) -> str:
-    m.svm.w["x2"].fix(0.5)
-    return r"svm\.w\[x2\] is fixed at 0\.5, which leaves out 0"
+    m.svm.w["x2"].fix(float("inf"))
+    return r"svm\.w\[x2\] is fixed at inf; a weight is fixed at a number"
 
 
 def bounded_weight(m: Any) -> str:
-    m.svm.w["x2"].setlb(0.5)
-    return r"the interval \(0\.5, None\) of svm\.w\[x2\] leaves out 0"
+    m.svm.w["x2"].bounds = (0.5, 0.2)
+    return r"the interval \(0\.5, 0\.2\) of svm\.w\[x2\]: the lower end lies above the upper one"
 
 
 def integer_weight(m: Any) -> str:
@@ -167,6 +167,24 @@ def test_changes_outside_select_are_named(change: Callable[[Any], str], clone: b
     with pytest.raises(RowError, match=message) as raised:
         compile_model(model)
     assert "\n" not in str(raised.value)
+
+
+def test_rows_over_the_selection_may_stand_anywhere() -> None:
+    model = make()
+    model.mine = pyo.Block()
+    model.mine.both = pyo.Constraint(expr=model.select.sigma["x1"] + model.select.sigma["x2"] <= 1)
+    model.select.z = pyo.Var(domain=pyo.Binary)
+    model.tied = pyo.ConstraintList()
+    model.tied.add(model.select.z >= model.select.sigma["x1"])
+    model.idle = pyo.Constraint(expr=model.select.sigma["x1"] == 0)
+    model.idle.deactivate()
+    for one in (model, model.clone()):
+        rows = compile_model(one).rows
+        assert {(name, origin) for name, origin in zip(rows.names, rows.origins, strict=True)} == {
+            ("mine.both", "model"),
+            ("tied[1]", "model"),
+        }
+        assert sorted(map(tuple, rows.matrix.toarray().tolist())) == [(1.0, 0.0, 0.0, -1.0), (1.0, 1.0, 0.0, 0.0)]
 
 
 def test_data_and_values_may_change_anywhere() -> None:

@@ -150,16 +150,18 @@ def test_bounds_and_rows_together() -> None:
     assert np.max(np.abs(np.asarray(w.value))) <= 1 + 1e-12
 
 
-def test_rounded_towards_0() -> None:
+def test_rounded_inward() -> None:
     """A bound on the user's scale times the column's is never wider than the one that was written."""
     r = np.random.default_rng(0)
     for _ in range(50):
         one = Instance.from_arrays(r.normal(size=(12, 2)) * 10.0 ** r.uniform(-3, 3, 2), np.resize([1.0, -1.0], 12),
                                    scale="standard")  # fmt: skip
         model = models.fsp_m(one, M=1)
-        low, high = -float(r.uniform(0, 3)), float(r.uniform(0, 3))
+        low, high = sorted((float(r.uniform(-3, 3)), float(r.uniform(-3, 3))))
         model.svm.w["x1"].bounds = (low, high)
-        (ends,) = (compile(model).weight_bounds or {}).values()
+        compiled = compile(model)
+        (ends,) = (compiled.weight_bounds or {}).values()
+        assert compiled.forced_in == (("x1",) if low > 0.0 or high < 0.0 else ())
         scale = Fraction(float(one.scale[0]))
         assert Fraction(low) <= Fraction(ends[0]) * scale
         assert Fraction(ends[1]) * scale <= Fraction(high)
@@ -184,14 +186,14 @@ def weights_of(name: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda w, f: [w[0] >= 0.5], "leaves out 0"),
-        (lambda w, f: [w[0] == 0.5], "leaves out 0"),
-        (lambda w, f: [w[0] + w[1] <= 1], "is about 2 weights in one row"),
-        (lambda w, f: [cp.sum(w) <= 1], "is about 5 weights in one row"),
+        (lambda w, f: [w[0] >= 0.5, w[0] <= 0.25], "have no weight in common"),
+        (lambda w, f: [w[0] == 0.5], "no number on the scale of the data between its ends"),
+        (lambda w, f: [w[0] + w[1] <= -1], "leaves out weights that are all 0"),
+        (lambda w, f: [cp.sum(w) >= 1], "leaves out weights that are all 0"),
         (lambda w, f: [0 * w[0] <= 1], "is about 0 weights in one row"),
         (lambda w, f: [cp.abs(w) <= 1], "is not linear"),
         (lambda w, f: [cp.SOC(1, w)], "is no linear row"),
-        (lambda w, f: [w <= f.sigma], "or w alone, one weight a row"),
+        (lambda w, f: [w <= f.sigma], "or w alone"),
         (lambda w, f: [f.variables["b"] >= 0], "the intercept has no bounds"),
         (lambda w, f: [w[0] <= 1e-300], "must be of a size from"),
     ],
@@ -203,10 +205,20 @@ def test_refused_by_name(change: Callable[[Any, Any], list[Any]], words: str) ->
 
 
 def test_what_does_not_carry_them() -> None:
-    groups = mipfs.atoms.make("groups", data(), groups={"a": ["x1", "x2"], "b": ["x3", "x4", "x5"]})
+    groups = mipfs.atoms.make("groups", data(), groups={"a": ["x1", "x2"], "b": ["x2", "x3", "x4", "x5"]})
     model = mipfs.formulation.algebraic(mipfs.Problem(groups.data, atoms=groups, M=1))
-    next(iter(model.svm.w.values())).setlb(0.0)
-    with pytest.raises(RowError, match="has bounds; they are about weights of single features, not groups"):
+    model.svm.w["a", "x1"].setlb(0.0)
+    assert compile(model).weight_bounds == {"x1": (0.0, np.inf)}
+    model.svm.w["a", "x2"].setlb(0.0)
+    with pytest.raises(RowError, match="'x2' stands in several groups: its weight is the sum of one for each"):
+        compile(model)
+    program = mipfs.formulation.declared("boolean", mipfs.Problem(groups.data, atoms=groups, M=1))
+    with pytest.raises(RowError, match="about 2 weights in one row"):
+        compile(program.with_constraints([program.variables["w"][1] >= 0]))
+    scaled = mipfs.atoms.make("features", data(), scaling="norm")
+    model = mipfs.formulation.algebraic(mipfs.Problem(scaled.data, atoms=scaled, M=1))
+    model.svm.w["x1"].setlb(0.0)
+    with pytest.raises(RowError, match="has bounds; they are about weights of single features, not scaled features"):
         compile(model)
     rho = models.boolean_relaxation.problem(data(), M=M, margin="rho")
     made = mipfs.formulation.declared("boolean", rho)

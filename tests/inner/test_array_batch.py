@@ -12,8 +12,8 @@ from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
 from mipfs.kernels import batch
 from mipfs.kernels.batch_structures import Lanes
-from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
+from mipfs.pointers import run
 from tests.inner.test_batched_nodes import KINDS, LOSSES, NEVER, problem_of
 
 
@@ -46,7 +46,8 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     k, B = problem.atoms.count, 4
     r = np.random.default_rng(k)
     solver = ArrayBatch(problem, np.arange(k), NEVER)
-    samples, grid, _, _, given, _, own = solver.handed(1)
+    handed = samples, _, rows, _, given, _, own = solver._ready(1, NO_ROWS)
+    compiled = solver.made(handed)
     lanes = own.lanes
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:B] = 0.3 * r.normal(size=array[:B].shape)
@@ -56,19 +57,17 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     lanes.rx[:B], lanes.lower[:B], lanes.upper[:B] = [1.0, 2.0, 5.0, 3.0], -np.inf, np.inf
     iteration = Iteration(np, solver, get_loss(loss).kernels.arrays)
     state = iteration.entered(lanes, 0, B)
-    rows = SigmaRows(NO_ROWS, problem.penalty, grid.size)
-    made = samples._replace(loss=get_loss(loss).kernels.made)
     for steps in (1, 9):
-        batch.advance(given.shape, given.factor, rows, lanes, own.room, made.loss, B, steps)
+        run(compiled.advance, (given, rows, own, samples.loss, B, steps))
         iteration.advance(state, steps)
         for name in ("x", "c", "w", "m", "d", "alpha", "sigma"):
             np.testing.assert_allclose(getattr(state, name), getattr(lanes, name)[:B], atol=6e-3, err_msg=name)
-    batch.look(given, made, rows, own, B)
+    run(compiled.look, (given, samples, rows, own, B))
     lower, upper = iteration.looked(state)
     np.testing.assert_allclose(lower, lanes.lower[:B], rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(upper, lanes.upper[:B], rtol=2e-3, atol=2e-3)
     lanes.used[:B] = 10
-    batch.adapt(lanes, 10, B)
+    batch.adapt(lanes, problem.data.n_samples, 10, B)
     iteration.adapt(state, np.ones(B, dtype=bool))
     np.testing.assert_allclose(state.rx[:, 0], lanes.rx[:B], rtol=2e-2)
     np.testing.assert_allclose(state.rm[:, 0], lanes.rm[:B], rtol=2e-2)

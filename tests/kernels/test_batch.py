@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
@@ -18,6 +19,7 @@ from mipfs.kernels.batch_structures import Lanes
 from mipfs.kernels.structures import LIMITS, Piece, RowSides, given
 from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
+from mipfs.pointers import run
 from mipfs.proof.cuts import scores_above
 from tests.inner.test_batched_nodes import KINDS, LOSSES, NEVER, problem_of, unit_of
 
@@ -108,6 +110,36 @@ def test_scores_are_those_of_the_cuts(kind: str) -> None:
     batch.scores_above(given.scoring, given.shape.first, own.earned, 5)
     for f in range(5):
         np.testing.assert_allclose(own.earned.s[f], scores_above(problem, v[f]), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["plain over weights", "groups over weights", "box over weights"])
+def test_scores_with_rows_over_the_weights_hold_exactly(kind: str) -> None:
+    """No score is below the rational one, of rows before they are rounded; g has the ends' costs taken off."""
+    problem = problem_of(kind, "hinge", 3)
+    k, n = problem.atoms.count, problem.data.n_samples
+    solver = Batch(problem, np.arange(k), NEVER)
+    given, own = solver.given, solver.handed(0)[-1]
+    v = np.random.default_rng(0).normal(size=problem.dual_size)
+    v[n:] = np.abs(v[n:])
+    own.earned.v[0] = v
+    batch.scores_above(given.scoring, given.shape.first, own.earned, 1)
+    np.testing.assert_allclose(own.earned.s[0], scores_above(problem, v), rtol=1e-11, atol=1e-15)
+    columns = problem.atoms.columns(np.arange(k))
+    X, scale, total = problem.data.block(), problem.data.scale, sum(map(Fraction, v[:n].tolist()))
+    exact = [Fraction(0)] * k
+    for g, j, factor in zip(columns.atom.tolist(), columns.ids.tolist(), columns.scale.tolist(), strict=True):
+        terms = zip(X.values[:, j].tolist(), v.tolist(), strict=False)
+        omega = sum((Fraction(a) * Fraction(b) for a, b in terms), -Fraction(float(X.center[j])) * total)
+        for nu, (r, sign) in zip(v[n:].tolist(), problem.ends.of, strict=True):
+            a = problem.ends.rows[r].terms.get(problem.data.feature_names[j], 0.0)
+            omega += Fraction(nu) * int(sign) * Fraction(a) / Fraction(float(scale[j])) / problem.ends.units[r]
+        if problem.regulariser.is_ridge:
+            exact[g] += (omega * Fraction(factor)) ** 2
+        else:
+            low, high = (Fraction(float(np.broadcast_to(end, X.shape[1])[j])) for end in problem.regulariser.ends)
+            t = min(max(omega, low), high)
+            exact[g] += 2 * t * omega - t * t
+    assert all(Fraction(s) >= one for s, one in zip(own.earned.s[0].tolist(), exact, strict=True))
 
 
 @pytest.mark.parametrize("room", [1, 2, 5])
@@ -215,7 +247,7 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
     r = np.random.default_rng(n)
     problem = problem_of("groups", "hinge", 1, n=n, bias=bias)
     solver = Batch(problem, np.arange(problem.atoms.count), NEVER)
-    given, own = solver.given, solver.handed(1)[-1]
+    handed = samples, _, rows, _, given, _, own = solver._ready(1, NO_ROWS)
     lanes, B = own.lanes, 3
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:B] = 0.3 * r.normal(size=array[:B].shape)
@@ -223,9 +255,8 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
     lanes.rx[:B], lanes.rm[:B], lanes.intercept[:B] = [1.0, 2.0, 7.0], [0.2, 0.5, 0.1], 0.0
     c, d, m = (array[:B].astype(float) for array in (lanes.c, lanes.d, lanes.m))
     x = lanes.x[:B].astype(float)
-    k = problem.atoms.count
     lanes.costs[:B], lanes.value[:B] = 0.0, 0.0
-    batch.advance(given.shape, given.factor, plain(k), lanes, own.room, get_loss("hinge").kernels.made, B, 1)
+    run(solver.made(handed).advance, (given, rows, own, samples.loss, B, 1))
     A, y = given.factor.A.astype(float), problem.data.y
     for b in range(B):
         v = 2.0 * m[b] - d[b]
@@ -248,7 +279,7 @@ def test_new_penalties_leave_the_multipliers_as_they_are() -> None:
         array[:] = r.normal(size=array.shape)
     lanes.rx[:], lanes.rm[:], lanes.used[:] = 2.0, 0.2, [10, 30, 80]
     before = lanes.rx[:, None] * (lanes.c - lanes.x), lanes.rm[:, None] * (lanes.d - lanes.m)
-    batch.adapt(lanes, 10, 3)
+    batch.adapt(lanes, 20, 10, 3)
     assert lanes.rx[1] == 2.0
     assert lanes.rx[0] == pytest.approx(np.linalg.norm(before[0][0]) / np.linalg.norm(lanes.x[0]), rel=1e-4)
     assert lanes.rm[2] == pytest.approx(
@@ -297,31 +328,31 @@ def test_an_exploration_is_its_parts(kind: str) -> None:
     sides = Propagation(problem.selection, np.arange(k)).sides
     found = []
     for whole in (True, False):
-        handed = samples, grid, _, _, held, pieces, own = solver.laid_out(unit.nodes, unit.duals, 3, sides, unit.prices)
+        handed = solver.laid_out(unit.nodes, unit.duals, unit.limits, sides, unit.prices)
         if whole:
-            batch.explore(solver.branch.made(), samples, grid, sides, unit.limits, held, pieces, own)
+            batch.explore(solver.made(handed), handed)
         else:
-            _by_parts(solver, handed, unit.limits)
-        found.append([one.tobytes() for one in units.gathered(pieces)[:5]])
+            _by_parts(solver, handed)
+        found.append([one.tobytes() for one in units.gathered(handed[5])[:5]])
     assert found[0] == found[1]
 
 
-def _by_parts(solver: Batch, handed: Any, limits: npt.NDArray[Any]) -> None:
-    samples, grid, sides, _, held, pieces, own = handed
-    rows, lanes = SigmaRows(sides, held.alive.penalty, grid.size), own.lanes
+def _by_parts(solver: Batch, handed: Any) -> None:
+    samples, grid, rows, limits, held, pieces, own = handed
+    steps, lanes = solver.made(handed), own.lanes
     batch.plant_all(pieces)
     count = 0
     while True:
-        count = batch.begin(held, grid, sides, limits, pieces, own, count)
+        count = run(steps.begin, (held, grid, rows, limits, pieces, own, count))
         if count == 0:
             break
-        batch.advance(held.shape, held.factor, rows, lanes, own.room, samples.loss, count, solver.settings.steps)
-        batch.look(held, samples, rows, own, count)
+        run(steps.advance, (held, rows, own, samples.loss, count, solver.settings.steps))
+        run(steps.look, (held, samples, rows, own, count))
         done = batch.are_done(limits, pieces, grid.size, held.rules, own, count)
         if done:
-            batch.end(solver.branch.made(), samples, grid, sides, limits, held, pieces, own)
+            run(steps.end, (steps.branch, samples, grid, rows.sides, limits, held, pieces, own))
             count = batch.close_up(lanes, own.room.done, done, count)
-        batch.adapt(lanes, solver.settings.adapt, count)
+        batch.adapt(lanes, solver.problem.data.n_samples, solver.settings.adapt, count)
     batch.give_back(pieces)
 
 
@@ -333,12 +364,8 @@ def test_explorations_leave_the_pieces_of_a_proof() -> None:
     states[0][0], states[1][0] = INSIDE, OUTSIDE
     unit = unit_of(problem, states, cutoff=1e9)
     solver = Batch(problem, np.arange(k), NEVER)
-    samples, grid, sides, _, given, pieces, own = solver.handed(2)
-    first = np.empty((2, problem.data.n_samples))
-    units.laid_out(unit.nodes, unit.duals, grid.c, pieces, first)
-    own.room.kept[:, 0] = 0.0
-    samples = samples._replace(loss=get_loss("hinge").kernels.made)
-    batch.explore(solver.branch.made(), samples, grid, sides, unit.limits, given, pieces, own)
+    handed = _, _, _, _, _, pieces, _ = solver.laid_out(unit.nodes, unit.duals, unit.limits, NO_ROWS, unit.prices)
+    batch.explore(solver.made(handed), handed)
     for of in range(2):
         total = pieces.totals[of, 0]
         assert total["solved"] > 1
@@ -366,11 +393,9 @@ def test_one_node_relaxed_to_its_end_is_an_svm_where_all_are_in() -> None:
     exact = minimize(value, np.zeros(9), method="BFGS", options={"gtol": 1e-9}).fun
     found = []
     for parts, tol in (((100,), -1.0), ((20, 80), -1.0), ((200,), 1e-4)):
-        samples, grid, _, _, given, pieces, own = solver._ready(1, NO_ROWS)
-        pieces.states[0, 0], pieces.weights[0, 0] = FREE, 0.0
-        pieces.nodes[0, 0]["intercept"], pieces.nodes[0, 0]["start"] = 0.0, 0
-        own.room.kept[0, 0], own.lanes.used[0] = 0.0, 0
-        meets = [bool(batch.relax(samples, grid, NO_ROWS, given, pieces, own, tol, part)) for part in parts]
+        handed = solver.of_one(np.full(8, FREE, dtype=np.int8), NO_ROWS)
+        own = handed[-1]
+        meets = [bool(batch.relax(solver.made(handed), handed, tol, part)) for part in parts]
         assert meets[-1] == (tol > 0.0)
         assert own.lanes.lower[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))
         assert own.lanes.upper[0] * solver.size == pytest.approx(exact, rel=max(tol, 1e-5))

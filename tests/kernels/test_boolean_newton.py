@@ -57,7 +57,7 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     state = named(np.zeros(1, NEWTON))[0]
     state.rho, state.prox, state.intercept = 1.0, 0.1, 0.05
     model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
-    step = Step.of(minimise_model, model, 0.0, 0, point.w).made()
+    step = Step.of(minimise_model, model, 0.0, 0, point.w, lends=True).made()
     in_play = InPlay(cols, forced, 2, penalty)
     return Case(A, TwoWays.dense(A, A.size), samples, in_play, goal, point, state, step, kind)
 

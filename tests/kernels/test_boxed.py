@@ -9,6 +9,8 @@ from mipfs.kernels.boxed import Boxed, Pace, boxed
 from mipfs.kernels.structures import given
 from mipfs.losses import get_loss
 
+NO_ROWS = given(np.zeros((0, 1))), given(np.zeros(0)), given(np.zeros(0)), 0.0
+
 
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("bias", [True, False])
@@ -25,8 +27,8 @@ def test_weights_satisfy_the_optimality_conditions(loss: str, bias: bool) -> Non
         low, high = -r.exponential(size=k) * (r.random(k) < 0.7), r.exponential(size=k) * (r.random(k) < 0.7)
         one = get_loss(loss)
         u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([0.5, 0.0, 0.0])
-        posed = Boxed(given(A), given(c), given(low), given(high), one.kernels.made)
-        boxed(posed, u, alpha, state, Pace(1e-10, np.inf, 500, 4.0))
+        posed = Boxed(given(A), given(c), given(low), given(high), one.kernels.made, *NO_ROWS)
+        boxed(posed, u, alpha, np.zeros(0), state, Pace(1e-10, np.inf, 500, 4.0))
         assert state[1] == 1.0
         omega = A.T @ alpha
         np.testing.assert_allclose(u[:k], np.clip(omega[:k], low, high), atol=1e-4)
@@ -42,13 +44,43 @@ def test_weights_satisfy_the_optimality_conditions(loss: str, bias: bool) -> Non
     assert at_ends > 0
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_rows_over_the_weights_are_kept_and_pull_where_they_bind(loss: str) -> None:
+    """w = clip(A'α + D'λ, low, high); λ ≥ 0 at a lower end, ≤ 0 at an upper one, and 0 between."""
+    binding = 0
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        n, k, rows = 50, int(r.integers(2, 7)), int(r.integers(1, 4))
+        y = np.where(r.random(n) < 0.5, 1.0, -1.0)
+        A = np.ascontiguousarray(np.hstack([r.normal(size=(n, k)) + 0.4 * y[:, None], np.ones((n, 1))])) * y[:, None]
+        D = r.normal(size=(rows, k))
+        D /= np.linalg.norm(D, axis=1)[:, None]
+        least, most = -0.1 * r.exponential(size=rows) * (r.random(rows) < 0.7), 0.1 * r.exponential(size=rows)
+        most[0] = -least[0] if seed % 2 else np.inf
+        one, low, high = get_loss(loss), np.full(k, -0.5), np.full(k, np.inf)
+        u, alpha, own, state = np.zeros(k + 1), np.zeros(n), np.zeros(rows), np.array([0.5, 0.0, 0.0])
+        bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max())
+        of_rows = given(D), given(least), given(most), bend
+        posed = Boxed(given(A), given(np.ones(n)), given(low), given(high), one.kernels.made, *of_rows)
+        boxed(posed, u, alpha, own, state, Pace(1e-10, np.inf, 500, 4.0))
+        assert state[1] == 1.0
+        at = D @ u[:k]
+        np.testing.assert_allclose(u[:k], np.clip((A.T @ alpha)[:k] + D.T @ own, low, high), atol=1e-4)
+        assert np.all((at >= least - 1e-6) & (at <= most + 1e-6))
+        assert np.all((own <= 1e-9) | (at <= least + 1e-6))
+        assert np.all((own >= -1e-9) | (at >= most - 1e-6))
+        binding += int(np.count_nonzero(own))
+    assert binding > 0
+
+
 def test_a_dual_value_that_is_enough_ends_it() -> None:
     r = np.random.default_rng(0)
     A = r.normal(size=(40, 3))
-    posed = Boxed(given(A), given(np.ones(40)), given(np.zeros(3)), given(np.ones(3)), get_loss("hinge").kernels.made)
+    made = get_loss("hinge").kernels.made
+    posed = Boxed(given(A), given(np.ones(40)), given(np.zeros(3)), given(np.ones(3)), made, *NO_ROWS)
     steps = []
     for until in (0.0, np.inf):
         state = np.array([0.5, 0.0, 0.0])
-        boxed(posed, np.zeros(3), np.zeros(40), state, Pace(1e-12, until, 500, 4.0))
+        boxed(posed, np.zeros(3), np.zeros(40), np.zeros(0), state, Pace(1e-12, until, 500, 4.0))
         steps.append(state[2])
     assert steps[0] < steps[1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mipfs.kernels.order import falling, largest, sink, sort_up, sum_of_largest
+from mipfs.kernels.order import falling, first_up, largest, sink, sort_up, sum_of_largest
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 200])
@@ -22,6 +22,11 @@ def test_it_is_that_of_numpy(n: int, ties: bool, seed: int) -> None:
         moved = x.copy()
         assert largest(moved, K) == np.sort(x)[::-1][K - 1]
         np.testing.assert_array_equal(np.sort(moved), np.sort(x))
+        keys, items = x.copy(), np.arange(n)
+        first_up(keys, items, K)
+        np.testing.assert_array_equal(keys[:K], np.sort(x)[:K])
+        np.testing.assert_array_equal(x[items], keys)
+        np.testing.assert_array_equal(np.sort(items), np.arange(n))
         assert sum_of_largest(x.copy(), K) == pytest.approx(np.sort(x)[::-1][:K].sum(), abs=1e-12)
     assert sum_of_largest(x.copy(), 0) == 0.0
     assert sum_of_largest(x.copy(), n + 3) == pytest.approx(x.sum(), abs=1e-12)

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ import pytest
 import mipfs
 from mipfs.cli import main
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, MipfsError
+from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.lab.scorecard.columns import between, columns_of, snapped
 from mipfs.lab.scorecard.cone import Ground, Proof, in_polar, projected, solved
 from mipfs.lab.scorecard.search import Search
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
+from mipfs.report.blocks import Line, Table
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -254,8 +256,66 @@ def test_a_card_is_read_back_and_scores_by_itself(
     found = json.loads(capsys.readouterr().out)
     assert found["accuracy"] == pytest.approx(1.0 - card.error)
     assert "brier" not in found
-    assert main(["predict", str(file), str(new), "--probability"]) == 2
-    assert "a scorecard has no probabilities" in capsys.readouterr().err
+    assert main(["predict", str(file), str(new), "--probability"]) == 0
+    sure = pandas.read_csv(io.StringIO(capsys.readouterr().out))["probability of bad"]
+    scores = card.decision_function(data) - np.log(2.0)  # the class +1 was weighed twice
+    np.testing.assert_allclose(sure, 1.0 / (1.0 + np.exp(-scores)), rtol=1e-12)
+    np.testing.assert_allclose(card.predict_proba(data).sum(axis=1), 1.0)
+
+
+def test_a_card_is_read_by_itself(card_of: tuple[Path, Path]) -> None:
+    """The ranges say what the lines add up to, and what has no probability says the remedy."""
+    result = mipfs.Result.load(card_of[0])
+    data = mipfs.read(card_of[1], label="class", positive="bad", scale="standard")
+    card = mipfs.scorecard(result, data, bins=4)
+    tables = {block.title: block for block in card.blocks() if isinstance(block, Table)}
+    ranges = tables["The same by ranges, of which one holds"].rows
+    for value in (20.0, 41.5, 50.0, 57.2, 80.0):
+        lines = [
+            p for c, p in zip(card.columns, card.points, strict=True) if c.feature == "age" and value >= c.threshold
+        ]
+        told = [row for row in ranges if row[0] == "age" and holds(row[1], value)]
+        assert len(told) == 1
+        assert int(told[0][2]) == sum(lines)
+    said = " ".join(block.line for block in card.blocks() if isinstance(block, Line))
+    assert "every line that holds counts" in said
+    assert "has no points: the card needs it" in said
+    hinge = replace(card, result=replace(result, params={**result.params, "loss": "hinge"}))
+    with pytest.raises(UsageError, match="loss=logistic"):
+        hinge.predict_proba(data)
+
+
+def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
+    """As each set's own card is made, one after the other."""
+    data = mipfs.read(Path(__file__).parents[2] / "instances" / "credit.csv")
+    problem = mipfs.Problem(data, C=1.0, M=3)
+    result = mipfs.solve(problem, pool_gap=0.05)
+    card = mipfs.scorecard(result, data, bins=3)
+    assert result.near_optimal is not None
+    sets = [tuple(one["selected"]) for one in result.near_optimal["supports"]]
+    each = {}
+    for names in sets:
+        alone = mipfs.solve(problem.replace(forced_in=names, M=len(names)))
+        each[frozenset(names)] = mipfs.scorecard(alone, data, bins=3).objective
+    assert len(each) > 1
+    assert card.objective == pytest.approx(min(each.values()), rel=1e-3)
+    assert card.objective == pytest.approx(each[frozenset(card.result.selected)], rel=1e-3)
+    first = mipfs.scorecard(result, data, bins=3, near_optimal=False)
+    assert first.objective == pytest.approx(each[frozenset(result.selected)], rel=1e-9)
+    assert card.among is not None
+    assert (card.among.tried, card.among.sets, card.among.first) == (len(sets), len(sets), first.objective)
+    said = " ".join(block.line for block in card.blocks() if isinstance(block, Line))
+    assert f"those of the best card of {len(sets)} near-optimal sets" in said
+    card.save(tmp_path / "card.json")
+    assert mipfs.verify(mipfs.read_scorecard(tmp_path / "card.json"), data).accepted
+
+
+def holds(words: str, value: float) -> bool:
+    """Whether a range in words, such as "from 40, below 56", has the value."""
+    if words == "any":
+        return True
+    ends = dict(part.split() for part in words.split(", "))
+    return float(ends.get("from", "-inf")) <= value < float(ends.get("below", "inf"))
 
 
 def test_a_card_that_is_none(card_of: tuple[Path, Path], tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def exact_loss(problem: Problem, counts: npt.NDArray[Any]) -> Fraction:
     )
 
 
-@pytest.mark.sampled(29, 2)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("C", [0.1, 3.0, 200.0])
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_value_equals_all_labellings(name: str, given: dict[str, Any], C: float) -> None:

@@ -71,7 +71,7 @@ def test_a_row_under_select_is_part_of_both() -> None:
         assert result.status is mipfs.Status.OPTIMAL
     assert mipfs.problem_of(model) is problem
     model.extra = pyo.Constraint(expr=model.eta >= 1)
-    with pytest.raises(RowError, match="extra is new outside select"):
+    with pytest.raises(RowError, match="extra is new outside select and is about eta"):
         mipfs.solve(model)
 
 

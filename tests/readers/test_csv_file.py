@@ -96,7 +96,7 @@ def test_without_labels(tmp_path):
         ("", None, "the file is empty; write the names of the columns on the first line"),
         ("x,label\n", None, "no samples under the header; give one sample per line"),
         ("x,,label\n1,2,3\n", 1, "column 2 has no name; name every column"),
-        ("x,label,x\n1,2,3\n", 1, "two columns are called 'x'; give each its own name"),
+        ("x,label,x\n1,2,3\n", 1, "two columns are called 'x'; give each its own name, or --drop 'x'"),
         ("x,label\n1,0\n2,1,5\n", 3, "3 cells under 2 columns; give every column one cell"),
         ("x,label\n1,0\n2\n", 3, "1 cells under 2 columns; give every column one cell"),
         (

@@ -252,7 +252,8 @@ def test_labels_by_number_and_of_the_wrong_kind() -> None:
 def test_predicting_on_words_that_are_no_frame() -> None:
     frame = passengers()
     result = solved(frame)
-    for odd in (frame.to_numpy(), frame.iloc[0], "titanic.csv"):
+    for odd in (frame.to_numpy(), "titanic.csv"):
         with pytest.raises(UsageError, match="X holds words; give numbers, a data frame"):
             result.predict(odd)
+    assert result.predict(frame.iloc[0]).tolist() == result.predict(frame).tolist()[:1]
     assert result.predict(frame.iloc[:0]).tolist() == []

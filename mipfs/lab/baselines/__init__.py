@@ -105,6 +105,8 @@ def get_baseline(name: str) -> Baseline:
 
 def _check_bounds(data: Instance, name: str) -> None:
     """Refuse bounds on the weights that a baseline would not keep."""
+    if data.weight_rows:
+        raise UsageError(f"the baseline {name} keeps no rows over the weights; leave those of the data out")
     if not data.weight_bounds:
         return
     if not about(name).signed:

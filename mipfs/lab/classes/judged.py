@@ -9,9 +9,10 @@ import numpy as np
 
 from mipfs.data.classes import weighted
 from mipfs.data.instance import Instance, Labels
+from mipfs.data.unknown_words import Unknown
 from mipfs.readers import read_new
 from mipfs.readers.labels import Known
-from mipfs.result.prediction import inputs
+from mipfs.result.prediction import inputs, of_known_words
 
 if TYPE_CHECKING:
     from mipfs.lab.classes.one_vs_rest import OneVsRest
@@ -20,31 +21,39 @@ SHARES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "mea
 """What is said of all classes, and in which words."""
 
 
-def new_rows(found: OneVsRest, data_file: str, label: str | None, known: Known | None = None) -> Instance:
+def new_rows(
+    found: OneVsRest, data_file: str, label: str | None, known: Known | None = None, unknown: Unknown = "refuse"
+) -> Instance:
     """New rows with what the classifier of any class looks at; `known` takes their labels."""
     looked = [inputs(one) for one in found.classifiers]
     names = tuple(dict.fromkeys(name for used, _ in looked for name in used))
     first = found.classifiers[0]
     options: dict[str, Any] = {"label": label, "remembered": first.label_column, "recipe": first.recipe}
-    return read_new(data_file, names=names, n_features=looked[0][1], labels=known, **options)
+    rows = read_new(data_file, names=names, n_features=looked[0][1], labels=known, **options)
+    for one in found.classifiers if unknown == "none" else ():
+        rows = of_known_words(one, rows)
+    return rows
 
 
-def rows_of_class(found: OneVsRest, name: str, data_file: str, label: str | None) -> Instance:
+def rows_of_class(
+    found: OneVsRest, name: str, data_file: str, label: str | None, unknown: Unknown = "refuse"
+) -> Instance:
     """Labelled rows for the classifier of one class against the rest."""
     known = Known(found.classes)
-    data = new_rows(found, data_file, label, known)
+    data = new_rows(found, data_file, label, known, unknown)
     labels = Labels(**found.named(name).labels)
     place = [str(one) for one in found.classes].index(name)
     return replace(data, y=np.where(known.codes == place, 1.0, -1.0), labels=labels)
 
 
-def score(found: OneVsRest, data_file: str, label: str | None) -> dict[str, Any]:
+def score(found: OneVsRest, data_file: str, label: str | None, unknown: Unknown = "refuse") -> dict[str, Any]:
     """Accuracy, the mean of the classes' recall and of their F1 (of those that are met), and the confusion.
 
     Parameters
     ----------
     data_file : a file, or a data frame
     label : the column of labels; by default that of the training data
+    unknown : what a word is that training did not see, as of `Result.decision_function`
 
     Returns
     -------
@@ -52,7 +61,7 @@ def score(found: OneVsRest, data_file: str, label: str | None) -> dict[str, Any]
         ``confusion[i][j]``: samples of class i that are called j.
     """
     known = Known(found.classes)
-    data = new_rows(found, data_file, label, known)
+    data = new_rows(found, data_file, label, known, unknown)
     truth = known.codes
     guessed = found.decision_function(data).argmax(axis=1)
     K = len(found.classes)

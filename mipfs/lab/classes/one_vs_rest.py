@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.classes import check_classes
-from mipfs.data.frames import as_frame
+from mipfs.data.frames import as_rows
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
@@ -37,7 +37,7 @@ class OneVsRest(ClassResults, Reported):
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Values of every class, (n, K)."""
-        X = as_frame(X)
+        X = as_rows(X)
         return np.column_stack([one.decision_function(X) for one in self.classifiers])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mipfs.report.blocks import Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent
+from mipfs.result.words import UNSAID, bounds_in_words
 
 if TYPE_CHECKING:
     from mipfs.lab.classes.one_vs_rest import OneVsRest
@@ -30,8 +31,21 @@ def blocks(found: OneVsRest) -> list[Block]:
     if found.together is None:
         made.append(replace(classes_table(found), title="The classes"))
     made += [replace(weights_table(found), title="The weights")]
+    made += map(Line, bounds_of_classes(found))
     made.append(Line("a row is of the class whose value is the largest"))
     return made
+
+
+def bounds_of_classes(found: OneVsRest) -> list[str]:
+    """What the bounds on the weights of every class say, once where all say it, else with the name of the class."""
+    said = [bounds_in_words(one) for one in found.classifiers]
+    everywhere = set[str]().union(*said).intersection(*said)
+    named = [
+        line if line in everywhere or line == UNSAID or "(towards" in line else f"{label}: {line}"
+        for label, lines in zip(found.classes, said, strict=True)
+        for line in lines
+    ]
+    return [*dict.fromkeys(line for line in named if line != UNSAID), *[UNSAID] * (UNSAID in named)]
 
 
 def classes_table(found: OneVsRest) -> Table:

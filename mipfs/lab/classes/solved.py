@@ -12,7 +12,7 @@ import numpy as np
 from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.data.rules import RULES
-from mipfs.data.stacked import features_among, unstacked
+from mipfs.data.stacked import bounds_of, features_among, unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
 from mipfs.result.sidecar import hexadecimal
@@ -43,8 +43,12 @@ def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> 
     """What every class has of a shared support: its weights and intercept, on the user's scale, without a proof."""
     features = features_among(together.selected)
     given: dict[str, Any] = {name: params[name] for name in ("C", "loss", "bias") if name in params}
-    parts = zip(instances, unstacked(instances, together.weights), strict=True)
-    return tuple(_part(together, data, features, own, given) for data, own in parts)
+    bounds = together.params.get("weight_bounds") or {}
+    held = [replace(one, weight_bounds={}) for one in instances]
+    parts = zip(held, unstacked(instances, together.weights), strict=True)
+    return tuple(
+        _part(together, data, features, own, {**given, "weight_bounds": bounds_of(bounds, data)}) for data, own in parts
+    )
 
 
 def _part(

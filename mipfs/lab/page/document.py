@@ -150,7 +150,7 @@ def _inner(item: Item, detail: Detail, level: int) -> str:
         return classes_html(item.study, item.score, detail, level)
     if isinstance(item.study, Comparison):
         return comparison_html(item.study, level)
-    return reported_html(item.study, level)
+    return reported_html(item.study, item.score, level)
 
 
 def _policy() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from mipfs.check import phrases
 from mipfs.lab.classes import OneVsRest
 from mipfs.lab.classes.judged import SHARES
-from mipfs.lab.classes.shown import classes_table, weights_table
+from mipfs.lab.classes.shown import bounds_of_classes, classes_table, weights_table
 from mipfs.lab.page.parts import (
     Card,
     cards,
@@ -132,7 +132,8 @@ def _proof(found: OneVsRest) -> Card:
 def _problem(found: OneVsRest) -> Card:
     """The problem of every class in words; of a shared support that of all."""
     first = found.classifiers[0]
-    told = problem_words(first)[:-1]  # the last one says which of two classes is positive
+    free_of = replace(first, params={**first.params, "weight_bounds": None})
+    told = problem_words(free_of)[:-1]  # the last one says which of two classes is positive
     if found.together is not None:
         M = found.together.params.get("M")
         free = None if M is None else M - found.bias
@@ -142,6 +143,7 @@ def _problem(found: OneVsRest) -> Card:
             *(["Every class has an intercept, which is penalised as a weight of the scaled data is."] * found.bias),
         ]
         told += [f"Row {row.name}: {row.text}." for row in rows_in_words(found.together) if row.name != "M"]
+    told += bounds_of_classes(found)
     if found.class_weight:
         told.append(phrases.sentence(f"class weights: {phrases.class_weights(found.class_weight.items())}"))
     return Card("The problem in words", lines(told), is_wide=True)

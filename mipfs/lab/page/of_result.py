@@ -29,6 +29,7 @@ from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escaped
 from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
+from mipfs.result.decided import decided_blocks
 from mipfs.result.result import Result, Status
 from mipfs.result.score import SCORES
 from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
@@ -51,6 +52,7 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
                     held_out or _missing(result),
                     chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=True),
                     _proof(result, detail),
+                    _decided(result),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
                     Card("How to reproduce it", reproduce(result), is_wide=True),
@@ -88,6 +90,18 @@ def _proof(result: Result, detail: Detail) -> Card:
     title = "The proof" if math.isfinite(result.bound) or result.status is Status.INFEASIBLE else "The run"
     certificate = f'<p class="certificate">Certificate: {behind}</p>'
     return Card(title, f"{said}{certificate}{_figures(result)}{drawn}", is_wide=True)
+
+
+def _decided(result: Result) -> Card | None:
+    """What the proof decides of single features."""
+    known = decided_blocks(result)
+    if not known:
+        return None
+    words = "Of all selections that are as good, or nearly: the features in every one, in none, and those left open."
+    table = "".join(replace(block, title="").html() for block in known if isinstance(block, Table))
+    return Card(
+        "What the proof decides of the features", f'<p>{words}</p><div class="scroll">{table}</div>', is_wide=True
+    )
 
 
 def ways(result: Result) -> str:
@@ -131,15 +145,7 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
 
     None where there is none.
     """
-    parts = []
-    if score is not None:
-        names = (str(score["labels"]["negative"]), str(score["labels"]["positive"]))
-        values = [(words, score[name]) for name, words in SCORES.items() if name in score]
-        if "measure" in score:
-            values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
-        rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
-        beside = confusion_chart(score, names).html() + Table(("measure", "value"), rows).html()
-        parts = [f'<p class="first">{escaped(of_score(score))}</p><div class="beside">{beside}</div>']
+    parts = [] if score is None else [judged_html(score)]
     if result.validated is not None and isinstance(result.validated.get("error"), (int, float)):
         best = result.validated
         names_ = ", ".join(map(str, best.get("selected", ())))
@@ -148,6 +154,17 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
             f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
         )
     return measured(parts, score is not None and bool(score.get("trained_on"))) if parts else None
+
+
+def judged_html(score: Score) -> str:
+    """Confusion and measures on labelled data, in a sentence, a chart and a table."""
+    names = (str(score["labels"]["negative"]), str(score["labels"]["positive"]))
+    values = [(words, score[name]) for name, words in SCORES.items() if name in score]
+    if "measure" in score:
+        values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
+    rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
+    beside = confusion_chart(score, names).html() + Table(("measure", "value"), rows).html()
+    return f'<p class="first">{escaped(of_score(score))}</p><div class="beside">{beside}</div>'
 
 
 def _missing(result: Result) -> Card | None:
@@ -179,5 +196,8 @@ def _problem(result: Result) -> Card:
     for name, one in result.extra.items():
         value = one.get("value")
         known = isinstance(value, (int, float)) and not isinstance(value, bool)
-        extra.append(f"extra variable {name}" + (f" = {value:g} at this selection" if known else ""))
+        cost = f", which costs {one['cost']:g} each" if one.get("cost") else ""
+        extra.append(f"extra variable {name}" + (f" = {value:g} at this selection" if known else "") + cost)
+    if result.extra_cost is not None and result.has_classifier:
+        extra.append(f"of the objective {result.extra_cost:.8g} is what the extra variables cost")
     return Card("The problem in words", lines([*problem_words(result), *extra]) + table, is_wide=True)

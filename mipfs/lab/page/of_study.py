@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mipfs.lab.page.lead import of_path
-from mipfs.lab.page.of_result import Score, ways
-from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_try, unchecked
+from mipfs.lab.page.of_result import Score, judged_html, ways
+from mipfs.lab.page.parts import Card, cards, chart_card, code, measured, pill, tiles, to_try, unchecked
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
+from mipfs.lab.scorecard import Scorecard
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
-from mipfs.lab.studies.path_report import error_of
+from mipfs.lab.studies.path_report import bought_table, error_of
 from mipfs.lab.studies.point_files import use_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
@@ -25,6 +26,7 @@ from mipfs.result.result import Status
 MOST_WEIGHTS = 200
 """Weights of the chosen point that are listed."""
 NOTHING_PROVEN = "all of it, since nothing here carries a proof; solve the problem for a result that does"
+OF_SEARCH = "that no other points are better, which is the word of the search, and its history; the rest is"
 MOST_OPEN_POINTS = 8
 """Open points that are named."""
 
@@ -48,11 +50,23 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     None if rows is None else Card(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
                     *(chart_card("", chart) for chart in charts),
                     chart_card("", path_supports(path, detail), is_wide=True),
+                    _bought(path),
                     Card("How to reproduce it", _path_again(path), is_wide=True),
                 ],
                 level,
             ),
         ]
+    )
+
+
+def _bought(path: SolutionPath) -> Card | None:
+    """What a unit of a frontier's row bought."""
+    table = None if path.row is None else bought_table(path)
+    if path.row is None or table is None:
+        return None
+    said = "<p>On average, from one value to the next, at least and at most: proven, and no derivative.</p>"
+    return Card(
+        f"What a unit of {path.row.name} bought", f'{said}<div class="scroll">{table.html()}</div>', is_wide=True
     )
 
 
@@ -69,7 +83,7 @@ def _path_head(path: SolutionPath) -> str:
     word = "ALL CLOSED" if name == "s-good" else "OPEN"
     worst = max((point.gap for point in path.points if math.isfinite(point.gap)), default=math.inf)
     found = [
-        ("points", str(n), f"along {', '.join(path.axes)}"),
+        ("points", str(n), f"along {', '.join(path.along)}"),
         ("proven optimal", str(closed), ""),
         *([("largest gap", percent(worst), "")] if math.isfinite(worst) else []),
     ]
@@ -195,8 +209,8 @@ def comparison_html(comparison: Comparison, level: int) -> str:
     return f'<p class="verdict">{said}</p>{tiles(found)}{solved}{bare}{to_try(ways_)}{cards(inner, level)}'
 
 
-def reported_html(study: Reported, level: int) -> str:
-    """What the page shows of anything else that has a report."""
+def reported_html(study: Reported, score: Score | None, level: int) -> str:
+    """What the page shows of anything else that has a report, and of a card how it does on labelled data."""
     said = f'<p class="verdict">{escaped(study.lead())}</p>' if study.lead() else ""
     parts: list[Card] = []
     for block in study.shown():
@@ -208,4 +222,6 @@ def reported_html(study: Reported, level: int) -> str:
         else:
             scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
             parts.append(Card("", scrolled, is_wide=True))
-    return said + unchecked(NOTHING_PROVEN) + cards(parts, level)
+    judged = [] if score is None else [measured([judged_html(score)], bool(score.get("trained_on")))]
+    bare = unchecked(OF_SEARCH if isinstance(study, Scorecard) else NOTHING_PROVEN)
+    return said + bare + cards([*parts[:2], *judged, *parts[2:]], level)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import TOTAL_DIGITS, Column, to_digits, totals
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
@@ -24,6 +25,7 @@ from mipfs.result import sidecar
 from mipfs.result.documents import CARD
 from mipfs.result.gap import relative_gap
 from mipfs.result.prediction import user_columns
+from mipfs.result.probability import probabilities
 from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import signed
 
@@ -34,6 +36,15 @@ VERSION = 2
 """The rule by which a card is scored; the JSON of a card of the first has no version."""
 FIRST_DECIMALS = 9
 """Decimals of a total that count by the first rule."""
+
+
+@dataclass(frozen=True)
+class Among:
+    """Of how many near-optimal sets cards were made, of how many there are, and the objective of the optimum's card."""
+
+    tried: int
+    sets: int
+    first: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +72,7 @@ class Scorecard(Reported):
         Of a card that was read from a file: what its totals, error and area were.
     version : int, the rule that it is scored by (docs/scorecard.md)
     bins : int, ranges that columns were cut into; 0 where they were not
+    among : Among or None, near-optimal sets whose cards it is the best of; no file has it
     """
 
     result: Result
@@ -82,6 +94,7 @@ class Scorecard(Reported):
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
     version: int = VERSION
     bins: int = 0
+    among: Among | None = None
 
     @property
     def gap(self) -> float:
@@ -114,6 +127,32 @@ class Scorecard(Reported):
         found = self.scale * totals + self.intercept
         least = np.finfo(float).tiny
         return np.where(self.speaks_for(totals), np.maximum(found, least), np.minimum(found, 0.0))
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether its scores say probabilities: the logistic loss does, of the card's own scores."""
+        return bool(self.result.params.get("loss") == "logistic")
+
+    def probabilities(self, totals: Array) -> npt.NDArray[np.float64]:
+        """The probability of the positive class for totals of any shape: an estimate, which no proof covers.
+
+        Raises
+        ------
+        UsageError
+            The loss of the result says none.
+        """
+        if not self.has_probabilities:
+            raise UsageError(
+                f"the loss {self.result.params.get('loss')!r} says no probabilities; make the card of a result with "
+                "loss=logistic"
+            )
+        own = replace(self.result, calibration=None)  # which is about the scores of the result
+        return np.asarray(probabilities(own, self.scores(totals)))
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probabilities of both classes, negative first, (n, 2); see `probabilities`."""
+        positive = self.probabilities(self.totals(X))
+        return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted labels, as the user called them, shape (n,)."""

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mipfs import drivers
+from mipfs.data.bounds import excluding_0, settled
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.scorecard.card import Scorecard
+from mipfs.lab.scorecard.card import Among, Scorecard
 from mipfs.lab.scorecard.columns import Column, columns_of
 from mipfs.lab.scorecard.cone import Ground
 from mipfs.lab.scorecard.search import Search
@@ -29,9 +31,20 @@ MOST_BINS = 1000
 """Nor are more ranges of one."""
 
 
+MOST_SETS = 100
+"""Near-optimal sets, the best first, of which cards are made."""
+
+
 @declared
 def scorecard(
-    result: Result, data: Instance, *, points: Count = 5, bins: Natural = 0, time_limit: Seconds = 60.0, gap: Gap = 1e-3
+    result: Result,
+    data: Instance,
+    *,
+    points: Count = 5,
+    bins: Natural = 0,
+    time_limit: Seconds = 60.0,
+    gap: Gap = 1e-3,
+    near_optimal: bool = True,
 ) -> Scorecard:
     """Whole points for the features of a result: the best for these features, by branch and bound with its own gap.
 
@@ -48,17 +61,55 @@ def scorecard(
         own; 0 gives points to its values on the scale of the data.
     time_limit : float, in seconds
     gap : float, relative gap at which the search ends
+    near_optimal : bool
+        Whether cards of all near-optimal sets of the result (`pool_gap`, `pool_size`), if it has a list, are made, of
+        up to 100, and the best one is returned: the best features for real weights need not be the best for points.
 
     Returns
     -------
     Scorecard
+        Its result is that of its features, which a set that is not the optimum was given: see `Scorecard.among`.
 
     Raises
     ------
     UsageError
         A result without a classifier, over other things than single features, or of other data.
     """
-    started = time.monotonic()
+    end = time.monotonic() + time_limit
+    asked = points, bins, gap
+    best = _card(result, data, asked, end)
+    listed = _sets(result) if near_optimal else []
+    others = [names for names in listed if names != frozenset(best.result.selected)]
+    if not others:
+        return best
+    least, tried = best, 1
+    for names in others:
+        if time.monotonic() >= end:
+            break
+        card = _card(_of_set(result, data, names), data, asked, end)
+        tried += 1
+        if card.objective < least.objective:
+            least = card
+    return replace(least, among=Among(tried, len(others) + 1, best.objective))
+
+
+def _sets(result: Result) -> list[frozenset[str]]:
+    """The near-optimal sets of a result, the best first."""
+    supports = [] if result.near_optimal is None else result.near_optimal["supports"]
+    ordered = sorted(supports, key=lambda one: float(one["objective"]))
+    return [frozenset(one["selected"]) for one in ordered[:MOST_SETS] if one["selected"]]
+
+
+def _of_set(result: Result, data: Instance, names: frozenset[str]) -> Result:
+    """The result of the same problem where exactly these features are selected."""
+    inside = tuple(name for name in data.feature_names if name in names)
+    given = {"forced_in": inside, "forced_out": (), "M": len(inside), "lam": 0.0}
+    return drivers.solve(posed_again(result, data, "a scorecard", **given))
+
+
+def _card(result: Result, data: Instance, asked: tuple[int, int, float], end: float) -> Scorecard:
+    """The best card of the features of one result."""
+    started, (points, bins, gap) = time.monotonic(), asked
     problem = _problem(result, data, points)
     if bins == 1:
         raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
@@ -73,7 +124,7 @@ def scorecard(
     whole = _ground(problem, columns, values)
     ground = Ground.gathered(whole.Z, whole.d, whole.y, whole.c, whole.loss, whole.bias)
     low, high = _signs(columns, result.params.get("weight_bounds") or {}, points)
-    found = Search(ground, low, high, points, data.n_samples, gap, started + time_limit).run()
+    found = Search(ground, low, high, points, data.n_samples, gap, end).run()
     objective = whole.value(found.scale * found.points.astype(float), found.intercept)
     shift = float(found.points @ np.array([column.center for column in columns]))
     card = Scorecard(
@@ -129,6 +180,10 @@ def _problem(result: Result, data: Instance, points: int) -> Problem:
             f"{data.source or 'the data'} is other data than the result was solved on (its digest differs); give "
             "the training data, and the card to new data by predict"
         )
+    if result.params.get("weight_rows"):
+        raise UsageError("points keep no rows over the weights; solve without weight_rows for a scorecard")
+    if held := excluding_0(settled(result.params.get("weight_bounds") or {}, data.index, data.like)):
+        raise UsageError(f"points keep no weight_bounds that exclude 0, as those of {held[0]!r} do; solve without them")
     free: dict[str, Any] = {"cardinality": False, "lam": 0.0, "forced_in": (), "forced_out": (), "weight_bounds": {}}
     return posed_again(result, data, "a scorecard", **free)
 

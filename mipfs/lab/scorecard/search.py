@@ -15,6 +15,7 @@ import numpy as np
 
 from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.cone import Ground, Proof, Whole, solved
+from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Status, StopReason
@@ -88,7 +89,7 @@ class Search:
                 for child in children:
                     heapq.heappush(heap, (child.bound, next(count), child))
         except KeyboardInterrupt:
-            reason = StopReason.INTERRUPTED
+            reason = StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
         assert self.at is not None
         bound = min(self.settled, self.best, heap[0][0] if heap else np.inf)
         status = Status.OPTIMAL if relative_gap(self.best, bound) <= self.gap else Status.FEASIBLE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,17 +32,84 @@ def blocks(card: Scorecard) -> list[Block]:
     found: list[Block] = [
         Table(("feature", "condition", "points"), rows, title="Scorecard", left=2),
         Line(f"\nadd the points up: {_rule(card, positive, negative)}"),
+        *map(Line, _reading(card)),
         *([Pairs([("scorecard", Alarm(constant))])] if (constant := constant_words(card)) else []),
-        Table(
-            ("total", "decision", "samples", f"labelled {positive}"), _rates(card), title="Totals in these data", left=2
-        ),
+        *_ranges(card),
+        _totals(card, positive),
         Line(""),
         Pairs(_numbers(card)),
         Line(f"\n{words(card)}"),
+        Line(others(card)),
     ]
     if not card.is_whole:
         found.append(Line("columns of more than two values count by their size; --bins 4 cuts them into ranges"))
     return found
+
+
+def _reading(card: Scorecard) -> list[str]:
+    """What a reader of the card alone has to know: which lines count, and what a missing value is."""
+    said = []
+    if _ends(card):
+        said.append("every line that holds counts: of a feature with several lines their points are added up")
+    filled = (card.result.recipe or {}).get("filled", {})
+    columns = dict.fromkeys(column_of(column.feature, filled) for column in card.columns)
+    known = [f"a missing {name} counts as {_value(filled[name])}" for name in columns if name in filled]
+    needed = [name for name in columns if name not in filled]
+    if known:
+        said.append("; ".join(known))
+    if needed:
+        which = " or ".join([", ".join(needed[:-1]), needed[-1]] if len(needed) > 1 else needed)
+        said.append(f"a missing value of {which} has no points: the card needs it")
+    return said
+
+
+def column_of(feature: str, filled: Mapping[str, Any]) -> str:
+    """The column of the table that a feature is of: of a word the column of words."""
+    if feature in filled:
+        return feature
+    return next((name for name in filled if feature.startswith(f"{name}=")), feature)
+
+
+def _value(value: Any) -> str:
+    return exact(value) if isinstance(value, (int, float)) else repr(value)
+
+
+def _ends(card: Scorecard) -> dict[str, list[tuple[float, int]]]:
+    """The thresholds of each feature that has several, ascending, with the points of their lines."""
+    found: dict[str, list[tuple[float, int]]] = {}
+    for column, points in zip(card.columns, card.points, strict=True):
+        if column.threshold is not None:
+            found.setdefault(column.feature, []).append((column.threshold, points))
+    return {feature: sorted(ends) for feature, ends in found.items() if len(ends) > 1}
+
+
+def _ranges(card: Scorecard) -> list[Block]:
+    """The features of several lines once more, so that one line holds for each of them."""
+    rows = []
+    for feature, ends in _ends(card).items():
+        steps = [(exact(threshold), points) for threshold, points in ends if points]
+        edges = [edge for edge, _ in steps]
+        rows.append((feature, f"below {edges[0]}" if edges else "any", "0"))
+        total = 0
+        for k, (edge, points) in enumerate(steps):
+            total += points
+            until = f", below {edges[k + 1]}" if k + 1 < len(edges) else ""
+            rows.append((feature, f"from {edge}{until}", f"{total:+d}" if total else "0"))
+    if not rows:
+        return []
+    return [Table(("feature", "range", "points"), rows, title="The same by ranges, of which one holds", left=2)]
+
+
+def _totals(card: Scorecard, positive: str) -> Table:
+    """What the totals say of the training data, and where the loss says it the probability of each."""
+    head, rows = ("total", "decision", "samples", f"labelled {positive}"), _rates(card)
+    if not card.has_probabilities:
+        return Table(head, rows, title="Totals in these data", left=2)
+    ends = np.array([[row["from"], row["to"]] for row in card.rates()])
+    sure = card.probabilities(ends)
+    cells = [f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}" for low, high in sure]
+    told = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
+    return Table((*head, f"probability of {positive}"), told, title="Totals in these data", left=2)
 
 
 def constant_words(card: Scorecard) -> str:
@@ -60,18 +127,37 @@ def lead(card: Scorecard) -> str:
     proven = words(card)
     if constant := constant_words(card):
         return f"{constant[0].upper()}{constant[1:]}. {proven[0].upper()}{proven[1:]}."
-    return f"Add the points up: {_rule(card, positive, negative)}. {proven[0].upper()}{proven[1:]}."
+    added = "Add up the points of every line that holds" if _ends(card) else "Add the points up"
+    rest = others(card)
+    return f"{added}: {_rule(card, positive, negative)}. {proven[0].upper()}{proven[1:]}; {rest}."
 
 
 def words(card: Scorecard) -> str:
     """What is proven of what."""
-    features = {
-        Status.OPTIMAL: f"the features are proven (gap {percent(card.result.gap)})",
-        Status.FEASIBLE: f"the features are the best found (gap {percent(card.result.gap)})",
-    }.get(card.result.status, "the features are not proven to be the best")
+    params, chosen = card.result.params, {*card.result.selected}
+    is_given = {*params.get("forced_in", ())} == chosen and params.get("M") == len(chosen)
+    features = "the features were given" if is_given else _proven_features(card)
+    if card.among is not None:
+        of = f"{card.among.tried} of {card.among.sets}" if card.among.tried < card.among.sets else f"{card.among.sets}"
+        features += f", those of the best card of {of} near-optimal sets"
+        if card.objective < card.among.first:
+            features += f" (that of the proven features has an objective of {number(card.among.first)})"
     if card.status is Status.OPTIMAL:
         return f"{features}; the points are the best for these features (gap {percent(card.gap)})"
     return f"{features}; the points are the best found for these features (gap {percent(card.gap)})"
+
+
+def _proven_features(card: Scorecard) -> str:
+    """What the proof of the result says of its features."""
+    return {
+        Status.OPTIMAL: f"the features are proven (gap {percent(card.result.gap)})",
+        Status.FEASIBLE: f"the features are the best found (gap {percent(card.result.gap)})",
+    }.get(card.result.status, "the features are not proven to be the best")
+
+
+def others(card: Scorecard) -> str:
+    """What is not proven of the card, which a reader may take for granted."""
+    return "other features may have a better card: that these are the best for points, too, is not proven"
 
 
 def _rule(card: Scorecard, positive: str, negative: str) -> str:

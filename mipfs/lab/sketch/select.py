@@ -8,6 +8,7 @@ from typing import Annotated, Any, Protocol, cast
 
 import numpy as np
 
+from mipfs.data.bounds import excluding_0
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_weight
@@ -258,6 +259,10 @@ def choose(
     rows : (m,) ascending positions
     solved : Solved, the SVM on all samples and features, where it was solved already
     """
+    if data.weight_rows:
+        raise UsageError("a sketch keeps no rows over the weights; leave those of the data out")
+    if held := excluding_0(data.weight_bounds):
+        raise UsageError(f"a sketch keeps no bounds on weights that exclude 0, as {held[0]!r} has; leave them out")
     with one_blas_thread():  # matrices of the rank's order are too small for more
         return _chosen(data, how, rows, solved, progress)
 

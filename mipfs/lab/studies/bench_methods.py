@@ -297,9 +297,10 @@ def _selected(result: Result) -> tuple[str, ...]:
     NumericalError
         There is none for another reason.
     """
+    from mipfs.result.advice import ends_all
     from mipfs.result.result import StopReason
 
-    if result.stop_reason is StopReason.INTERRUPTED:
+    if ends_all(result):
         raise KeyboardInterrupt
     if not result.has_classifier:
         if result.stop_reason is StopReason.TIME_LIMIT:

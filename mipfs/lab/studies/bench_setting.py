@@ -189,7 +189,7 @@ class Setting(Declared):
 
 def compared(data: Instance) -> Instance:
     """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
-    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={})
+    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, weight_rows=())
 
 
 def _settled(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str | None:

@@ -19,8 +19,9 @@ from mipfs.lab.studies.folds import check_folds, fold
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.problem import Problem
+from mipfs.result.advice import ends_all
 from mipfs.result.probability import fitted
-from mipfs.result.result import Result, StopReason
+from mipfs.result.result import Result
 from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 
@@ -74,7 +75,7 @@ def _judged(given: tuple[Problem, int, str, dict[str, Any]], number: int) -> tup
     problem, folds, driver, options = given
     part = fold(problem.data, folds, options["seed"], number)
     found = drivers.solve(problem.replace(data=part.train), driver, **options)
-    if found.stop_reason is StopReason.INTERRUPTED:
+    if ends_all(found):
         raise KeyboardInterrupt
     if not found.has_classifier:
         raise UsageError(f"fold {number + 1} of {folds} has no classifier: {found.status.name}; give it more time")

@@ -140,7 +140,7 @@ def _legs(path: SolutionPath) -> list[tuple[list[Point], str]]:
 def _blank(path: SolutionPath, x: Sequence[float]) -> Lines:
     axis = path.axes[-1]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
-    what = "rows added" if axis == "rows" else axis
+    what = "rows added" if axis == "rows" else axis if path.row is None else path.row.name
     return Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
 
 
@@ -255,9 +255,9 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | No
         details=[f"{place_text(p.place)}: {p.status.name.lower()}, objective {number(p.objective)}" for p in points],
         right=[f"{times[name]}/{len(points)}" for name in shown],
         right_title="times",
-        x_label=", ".join(path.axes),
+        x_label=", ".join(path.along),
         note=note if left_out else "",
-        table=Table((", ".join(path.axes), "size", "features"), rows, left=0),
+        table=Table((", ".join(path.along), "size", "features"), rows, left=0),
     )
 
 

@@ -91,7 +91,10 @@ def fold_of(parts: Sequence[Fold]) -> npt.NDArray[np.int32]:
 
 def check_folds(data: Instance, k: int) -> int:
     """The number of folds, which must be one."""
-    least = int(min((data.y > 0).sum(), (data.y < 0).sum()))
+    sides = {1: int((data.y > 0).sum()), -1: int((data.y < 0).sum())}
+    rare = min(sides, key=lambda side: sides[side])
+    if (least := sides[rare]) < 2:
+        raise UsageError(f"class {data.labels.of(rare)!s} has {least} sample; folds need 2 of each class at least")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= least:
         raise UsageError(f"folds = {k!r} must be an integer from 2 to {least}, the size of the smaller class")
     return int(k)

@@ -34,6 +34,7 @@ from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
 from mipfs.report.visible import as_json, finite_or_none, visible
+from mipfs.result.advice import ends_all
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.result.result_document import Bound, Objective
@@ -431,10 +432,11 @@ class _Climb:
 
     def _run(self, driver: str, **options: Any) -> Result:
         gap = KELLEY_GAP if driver in ("kelley", "two_layer") else RUNG_GAP
-        result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
+        with heard() as strike:
+            result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
         if result.objective < self.incumbent:
             self.incumbent, self.selected = result.objective, result.selected
-        self.interrupted = result.stop_reason is StopReason.INTERRUPTED
+        self.interrupted = strike.has_been or ends_all(result)
         return result
 
 

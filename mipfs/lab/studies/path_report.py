@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from mipfs.lab.studies.steps import place_text
@@ -24,7 +25,7 @@ def path_blocks(found: SolutionPath) -> list[Block]:
         saved = sum(point.seconds_saved or 0.0 for point in found.points)
         pairs += [("cold", f"{total + saved:.2f} s, so the path saved {saved:.2f} s")]
     if found.interrupted:
-        pairs += [("stopped", "interrupted: these are the points that were reached")]
+        pairs += [("stopped", "interrupted, or its total limit was up: these are the points that were reached")]
     supports = [(*_values(p), _support(p)) for p in found.points]
     header, lines = cells(found)
     blocks: list[Block] = [
@@ -32,10 +33,29 @@ def path_blocks(found: SolutionPath) -> list[Block]:
         Table(header, lines, title="The path", left=0),
         Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
     ]
+    blocks += [] if found.row is None else _bought(found)
     blocks += [] if found.best is None else _choice(found, found.best)
     if found.best is not None and (words := constant_words(found.best.result)):
         blocks.append(Pairs([("classifier", Alarm(words))]))
     return blocks
+
+
+def _bought(found: SolutionPath) -> list[Block]:
+    """What a unit of the row bought between two values, and the words for it."""
+    assert found.row is not None
+    words = f"\nwhat a unit of {found.row.name!r} bought on average, from one value to the next: proven, no derivative"
+    table = bought_table(found)
+    return [] if table is None else [Line(words), table]
+
+
+def bought_table(found: SolutionPath) -> Table | None:
+    """What a unit of the row bought between two values; None where nothing was."""
+    rows = [(f"{one.tight:g}", f"{one.loose:g}", _each(one.least), _each(one.most)) for one in found.bought]
+    return Table(("from", "to", "at least", "at most"), rows, left=0) if rows else None
+
+
+def _each(value: float) -> str:
+    return number(value) if math.isfinite(value) else "-"
 
 
 def _support(point: Point) -> str:

@@ -14,7 +14,9 @@ from mipfs.lab.studies import bench_reading
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison, ComparisonDocument
 from mipfs.lab.studies.point_files import certified
+from mipfs.lab.studies.selection_stability import SelectionStability, StabilityDocument
 from mipfs.lab.studies.solution_path import Point, SolutionPath, Value
+from mipfs.lab.studies.steps import MovedRow
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
@@ -22,15 +24,14 @@ from mipfs.result import documents
 from mipfs.result.documents import CARD, held
 from mipfs.result.result import SCHEMA, Result
 
-Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard
-"""What `mipfs solve`, `path`, `compare`, `bench` and `scorecard` write."""
-REMEDY = "give a file written by `mipfs solve`, `compare`, `path` or `bench` with --json"
-STABILITY = "its page is made with it: `mipfs stability DATA --report page.html`"
+Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard | SelectionStability
+"""What `mipfs solve`, `path`, `compare`, `bench`, `scorecard` and `stability` write."""
+REMEDY = "give a file written by `mipfs solve`, `compare`, `path`, `bench`, `scorecard` or `stability` with --json"
 Kind = TypeVar("Kind", SolutionPath, Comparison)
 
 
 def load(path: str | Path) -> Study:
-    """Read a JSON file that `mipfs solve`, `path`, `compare`, `bench` or `scorecard` wrote.
+    """Read a JSON file that `mipfs solve`, `path`, `compare`, `bench`, `scorecard` or `stability` wrote.
 
     Raises
     ------
@@ -78,7 +79,7 @@ def _study(path: Path) -> Study:
         documents.require_consistent(path, document)
         return found
     if isinstance(document, dict) and {"draws", "sets", "features"} <= document.keys():
-        raise DataError("a stability report, which is not read again", STABILITY, path=path)
+        return stability_of(path, document)
     return Result.from_json(text, path=path)
 
 
@@ -108,6 +109,21 @@ def comparison_of(path: Path, document: Mapping[str, Any]) -> Comparison:
     return Comparison(found["params"], found["incumbent"], *lists, found.get("command"))
 
 
+def stability_of(path: Path, document: Mapping[str, Any]) -> SelectionStability:
+    """The stability report in a file, of its JSON.
+
+    Raises
+    ------
+    DataError
+        A field is missing or of the wrong kind.
+    """
+    try:
+        found = typed_json.read(document, StabilityDocument)
+    except typed_json.FieldError as error:
+        raise DataError(f"not complete: {error}", REMEDY, path=path) from None
+    return SelectionStability.of(found)
+
+
 def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
     """The path in a file, of its JSON; the cold solves, of which it has the seconds alone, are left out.
 
@@ -133,6 +149,7 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
         "one-se" if found.get("rule") == "one-se" else "least-error",
         found.get("command"),
         found.get("certificate"),
+        row=None if found.get("row") is None else MovedRow(**found["row"]),
     )
 
 

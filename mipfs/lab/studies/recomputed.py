@@ -19,6 +19,7 @@ from mipfs.check.folds import FOUND, GONE
 from mipfs.check.rounding import NEAR
 from mipfs.check.several import DocumentReport
 from mipfs.data.instance import Instance, Row
+from mipfs.data.over_weights import of_stated
 from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.steps import Steps, place_text, steps_of
 from mipfs.lab.studies.walk import Walk
@@ -121,6 +122,7 @@ def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
         forced_in=tuple(params.get("forced_in") or ()),
         forced_out=tuple(params.get("forced_out") or ()),
         weight_bounds=params.get("weight_bounds") or {},
+        weight_rows=of_stated(params),
         class_weight="balanced" if balanced else {_label(data, name): value for name, value in weights.items()},
         cardinality=params["M"] is not None,
         **given,

@@ -31,7 +31,8 @@ from mipfs.report.blocks import Block, Pairs, Reported, Table
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import stated
 from mipfs.report.visible import as_json, finite_or_none
-from mipfs.result.result import SCHEMA, Result, Status, StopReason
+from mipfs.result.advice import ends_all
+from mipfs.result.result import SCHEMA, Result, Status
 from mipfs.result.result_document import Bound, Objective
 from mipfs.run.run import parameters
 from mipfs.run.side_by_side import in_order, jobs_of, limits_of
@@ -88,6 +89,18 @@ class StabilityDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
+class WholeSelection:
+    """What a file says of the result of all samples."""
+
+    status: Status
+    selected: tuple[str, ...]
+    objective: float
+    bound: float
+    data_sha256: str
+    conflict: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class SelectionStability(Reported):
     """What `mipfs.stability` returns.
 
@@ -97,7 +110,7 @@ class SelectionStability(Reported):
     kind : "subsampling" or "bootstrap"
     share : float, of the samples that a draw has; 1 for the bootstrap
     seed : int
-    whole : Result, of all samples
+    whole : Result, of all samples, or WholeSelection, of a report that was read from a file
     sets : tuple of the features of every draw, each a tuple of str
     proven : int, draws whose selection was proven to be the best
     features : tuple of Frequency, those that were selected by some draw or by the whole data, the most frequent first
@@ -109,12 +122,35 @@ class SelectionStability(Reported):
     kind: str
     share: float
     seed: int
-    whole: Result
+    whole: Result | WholeSelection
     sets: tuple[tuple[str, ...], ...]
     proven: int
     features: tuple[Frequency, ...]
     index: Stability | None
     asked: int
+
+    @classmethod
+    def of(cls, document: StabilityDocument) -> SelectionStability:
+        """The report that `document` wrote."""
+        whole, index = document["whole"], document["index"]
+        return cls(
+            params=document["params"],
+            kind=document["kind"],
+            share=document["share"],
+            seed=document["seed"],
+            whole=WholeSelection(
+                whole["status"],
+                tuple(whole["selected"]),
+                whole["objective"],
+                whole["bound"],
+                document["data_sha256"],
+            ),
+            sets=tuple(map(tuple, document["sets"])),
+            proven=document["proven"],
+            features=tuple(document["features"]),
+            index=index,
+            asked=document["draws"],
+        )
 
     def __repr__(self) -> str:
         index = "undefined" if self.index is None else f"{self.index.index:.3f}"
@@ -242,9 +278,9 @@ def stability(
             for number, result in enumerate(results):
                 if whole is None:
                     whole = result
-                elif result.stop_reason is not StopReason.INTERRUPTED and not result.has_classifier:
+                elif not ends_all(result) and not result.has_classifier:
                     raise UsageError(f"draw {number} has no classifier: {result.status.name}; give it more time")
-                if result.stop_reason is StopReason.INTERRUPTED:
+                if ends_all(result):
                     break
                 if number:
                     found.append(result)

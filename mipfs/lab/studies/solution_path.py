@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.lab.studies.steps import Place
+from mipfs.lab.studies.steps import MovedRow, Place
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import as_json, finite_or_none, visible
@@ -115,13 +116,44 @@ class Point:
         return self.deviation / math.sqrt(len(self.errors)) if self.errors else math.nan
 
 
+@dataclass(frozen=True)
+class Bought:
+    """What a unit of a row's right-hand side bought on average between two values.
+
+    Attributes
+    ----------
+    tight, loose : float, the values
+    least, most : float, by how much the optimum fell per unit: proven; ∓∞ where a bound or an objective is missing
+    """
+
+    tight: float
+    loose: float
+    least: float
+    most: float
+
+    @classmethod
+    def between(cls, tight: Point, loose: Point, axis: str) -> Bought:
+        """From the objectives and bounds of two points."""
+        here, there = float(tight.place[axis]), float(loose.place[axis])
+        known = [math.isfinite(one) for one in (tight.bound, loose.objective, tight.objective, loose.bound)]
+        least = (tight.bound - loose.objective) / abs(there - here) if all(known[:2]) else -math.inf
+        most = (tight.objective - loose.bound) / abs(there - here) if all(known[2:]) else math.inf
+        return cls(here, there, least, most)
+
+    def document(self) -> dict[str, Any]:
+        """As the JSON has it."""
+        return {"tight": self.tight, "loose": self.loose} | {
+            name: finite_or_none(getattr(self, name)) for name in ("least", "most")
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class SolutionPath(Reported):
     """What `path` returns.
 
     Attributes
     ----------
-    axis : {"M", "C", "lambda", "rows", "C,M"}
+    axis : {"M", "C", "lambda", "rows", "C,M", "end"}
     params : mapping, what was asked, with the list of values under the name of every axis
     driver : str
     points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
@@ -140,6 +172,7 @@ class SolutionPath(Reported):
     command : str or None, the command line that it came from
     certificate : mapping or None, {"file", "sha256"} of the certificates of its points, in a JSON
     file : str or None, where it was saved to or loaded from; not part of the JSON
+    row : MovedRow or None, of a frontier the row whose end is the axis, with its name and the side that moves
     """
 
     axis: str
@@ -157,6 +190,7 @@ class SolutionPath(Reported):
     certificate: Mapping[str, Any] | None = None
     file: str | None = None
     fold: npt.NDArray[np.int32] | None = None
+    row: MovedRow | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -176,12 +210,32 @@ class SolutionPath(Reported):
         """The names in `axis`."""
         return tuple(self.axis.split(","))
 
+    @property
+    def along(self) -> tuple[str, ...]:
+        """The axes as they are shown: of a frontier its row's name."""
+        return self.axes if self.row is None else (self.row.name,)
+
     def __getitem__(self, value: Value) -> Point:
         """The point of that M, C, lambda or number of steps of rows, or of that (C, M)."""
         for point in self.points:
             if point.value == value:
                 return point
         raise KeyError(value)
+
+    @property
+    def bought(self) -> tuple[Bought, ...]:
+        """Between each two neighbours of a frontier what a unit of the row bought on average: at least and at most.
+
+        From the tighter value t to the looser one l, with objectives U and bounds L, the optimum falls by at least
+        L(t) − U(l) and by at most U(t) − L(l), of which a unit is the share 1/|l − t|. Empty for any other path.
+        """
+        if self.row is None:
+            return ()
+        ordered = sorted(self.points, key=lambda point: self._looser(float(point.place[self.axis])))
+        return tuple(Bought.between(tight, loose, self.axis) for tight, loose in itertools.pairwise(ordered))
+
+    def _looser(self, value: float) -> float:
+        return value if self.row is None else self.row.looser(value)
 
     @property
     def best(self) -> Point | None:
@@ -256,7 +310,10 @@ class SolutionPath(Reported):
             validation |= {"rule": self.rule, **both}
         elif self.one_se is not None:
             validation["one_se"] = self._named(self.one_se)
-        beside = {} if self.certificate is None else {"certificate": dict(self.certificate)}
+        beside: dict[str, Any] = {} if self.certificate is None else {"certificate": dict(self.certificate)}
+        if self.row is not None:
+            bought = [one.document() for one in self.bought]
+            beside |= {"row": {"name": self.row.name, "side": self.row.side}, "bought": bought}
         return head | validation | {"interrupted": self.interrupted, **beside, "points": points}
 
     def _of_folds(self, point: Point) -> dict[str, Any]:
@@ -285,6 +342,40 @@ class SolutionPath(Reported):
         words = [block for block in self.blocks() if isinstance(block, (Pairs, Line))]
         grid = path_supports(self)
         return [*words, *path_charts(self), *([] if grid is None else [grid])]
+
+    def to_csv(self) -> str:
+        """`table` as CSV, with a header and a line for every point; names of features are separated by ``;``.
+
+        Of a frontier a line also has what a unit bought from the next tighter value on, `bought_least`, `bought_most`.
+        """
+        import csv
+        import io
+
+        bought = {one.loose: one.document() for one in self.bought}
+        lines = []
+        for line, point in zip(self.table(), self.points, strict=True):
+            shown: dict[str, Any] = line | {"selected": ";".join(line["selected"])}
+            if self.row is not None:
+                one = bought.get(float(point.place[self.axis]), {})
+                shown |= {"bought_least": one.get("least"), "bought_most": one.get("most")}
+            lines.append(shown)
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, [*(lines[0] if lines else self.axes)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+        return stream.getvalue()
+
+    def save_csv(self, path: str | Path) -> None:
+        """Write `to_csv` to a file.
+
+        Raises
+        ------
+        UsageError
+            It cannot be written.
+        """
+        from mipfs.plumbing import output_file
+
+        output_file.save([(Path(path), self.to_csv().encode())])
 
     def plot_path(self, ax: Any = None) -> Any:
         """Draw objective and bound along the path with matplotlib, the gap of every point between them.

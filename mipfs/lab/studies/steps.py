@@ -13,6 +13,7 @@ import numpy as np
 
 from mipfs.data.checks import as_float
 from mipfs.data.instance import Instance
+from mipfs.data.over_weights import WeightRow
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
 from mipfs.problem import Problem
@@ -27,6 +28,36 @@ def place_text(place: Place) -> str:
     return ", ".join(f"{axis} = {value:g}" for axis, value in place.items())
 
 
+END = "end"
+"""The axis of a frontier: the end of one row."""
+PARITY = "parity"
+"""What the rows over the weights with the ends −ε and ε are called (`mipfs.weight_rows.parity`)."""
+
+
+@dataclass(frozen=True)
+class MovedRow:
+    """The row of a frontier.
+
+    Attributes
+    ----------
+    name : str
+    side : {"ub", "lb", "both"}
+        The end that moves: of "at most" and of "at least", or both, −ε and ε, of rows over the weights.
+    """
+
+    name: str
+    side: str
+
+    def looser(self, value: float) -> float:
+        """What grows as the row forbids less."""
+        return -value if self.side == "lb" else value
+
+
+def falls(axis: str, row: MovedRow | None) -> bool:
+    """Whether the optimum falls where the value on an axis grows; it rises on the others."""
+    return axis == "M" or (axis == END and row is not None and row.side != "lb")
+
+
 @dataclass(frozen=True, eq=False)
 class Steps:
     """The problems of a path.
@@ -37,12 +68,14 @@ class Steps:
     places : tuple of mappings of axis to value, from the easy end on
     problems : tuple of Problem, in the order of `places`
     added : tuple of str, the names of the rows that each step added
+    row : MovedRow or None, whose end the axis `END` goes over
     """
 
     asked: dict[str, tuple[int | float, ...]]
     places: tuple[Place, ...]
     problems: tuple[Problem, ...]
     added: tuple[str, ...]
+    row: MovedRow | None = None
 
     @property
     def leg(self) -> int:
@@ -148,3 +181,63 @@ def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
             added.append(", ".join(now.names[len(last.rows) :]))
     values = tuple(range(len(problems)))
     return Steps({"rows": values}, tuple({"rows": value} for value in values), tuple(problems), tuple(added))
+
+
+def over_end(base: Problem, name: str, values: Iterable[float]) -> Steps:
+    """The problems in which one row has other ends, from the tightest on; see `mipfs.frontier`.
+
+    Raises
+    ------
+    UsageError
+        No such row, or several, one with two ends; no values, or one twice.
+    """
+    rows = base.rows
+    assert rows is not None
+    found = [r for r, one in enumerate(rows.names) if one == name]
+    if name == PARITY and not found:
+        return _over_parity(base, values)
+    if len(found) != 1:
+        there = ", ".join(repr(one) for one in rows.names) or "none"
+        said = "there is no row" if not found else f"{len(found)} rows are called"
+        more = "'M' is the number of features, and 'parity' the rows over the weights with ends −ε and ε"
+        raise UsageError(f"row = {name!r}: {said} {name!r}; the rows are {there}, {more}")
+    r = found[0]
+    bounded = [side for side, end in (("lb", rows.lb[r]), ("ub", rows.ub[r])) if math.isfinite(end)]
+    if len(bounded) != 1:
+        raise UsageError(f"row = {name!r} has two ends, and one of them is to move; state it as two rows")
+    row = MovedRow(name, bounded[0])
+    asked = _checked(END, values)
+    walked = sorted(asked, key=row.looser)
+
+    def at(value: float) -> Problem:
+        lb, ub = rows.lb.copy(), rows.ub.copy()
+        (ub if row.side == "ub" else lb)[r] = value
+        return base.replace(rows=dataclasses.replace(rows, lb=lb, ub=ub), derived=())
+
+    places = tuple({END: value} for value in walked)
+    return Steps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
+
+
+def _over_parity(base: Problem, values: Iterable[float]) -> Steps:
+    """The problems in which rows over the weights with the ends −ε and ε, ε > 0, have others, from the tightest on."""
+    rows = base.rows_over_weights
+    if not any(is_moved(one) for one in rows):
+        raise UsageError("row = 'parity': no row over the weights has the ends −ε and ε with ε > 0")
+    asked = _checked(END, values)
+    for value in asked:
+        if not 0.0 <= value < math.inf:
+            raise UsageError(f"parity: ε = {value:g} must be 0 or more")
+
+    def at(value: float) -> Problem:
+        moved = [dataclasses.replace(one, lower=-value, upper=value) if is_moved(one) else one for one in rows]
+        return base.replace(weight_rows=moved)
+
+    walked = sorted(asked)
+    places = tuple({END: value} for value in walked)
+    row = MovedRow(PARITY, "both")
+    return Steps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
+
+
+def is_moved(row: WeightRow) -> bool:
+    """Whether a row over the weights is one of parity: −ε ≤ Σ a_j w_j ≤ ε."""
+    return 0.0 < row.upper == -row.lower < math.inf

@@ -15,6 +15,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
-from mipfs.lab.studies.steps import Place, Steps, place_text, steps_of
+from mipfs.lab.studies.steps import MovedRow, Place, Steps, falls, is_moved, over_end, place_text, steps_of
 from mipfs.plumbing.declared import Count, Positive, Seed, declared
+from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
-from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.advice import ends_all
+from mipfs.result.result import Result, Status
 from mipfs.result.state import Began
 from mipfs.run.carry import carry, support
 from mipfs.run.run import Observer, parameters
@@ -145,14 +148,14 @@ def path(
     else:
         points = walk.points(steps)
         walks = walk.of_folds(steps, parts)
-    points = _tightened(points)
+    points = _tightened(points, steps.row)
     if parts and not walk.interrupted:
         points = judged(points, walks, steps, parts)
     compared = [] if walk.interrupted else points
     least, simplest = least_error(compared), None if rows is not None else one_standard_error(compared)
     chosen = simplest if one_se else least
     points.sort(key=lambda point: steps.turn(point.place))
-    params = {**parameters(base), **{axis: list(asked) for axis, asked in steps.asked.items()}}
+    params = {**parameters(base), **over_weights(base), **{axis: [*asked] for axis, asked in steps.asked.items()}}
     return SolutionPath(
         ",".join(steps.asked),
         params,
@@ -166,6 +169,75 @@ def path(
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
         fold=fold_of(parts) if parts and not walk.interrupted else None,
+    )
+
+
+@declared
+def frontier(
+    model: Any,
+    row: str,
+    values: Iterable[float],
+    *,
+    driver: str | None = None,
+    seed: Seed = 0,
+    cold: bool = False,
+    on_begin: Callable[[str], object] | None = None,
+    on_point: Callable[[Point], object] | None = None,
+    observers: Iterable[Observer] = (),
+    verbose: bool = False,
+    **options: Any,
+) -> SolutionPath:
+    """What a row costs: the proven optimum for every value of its right-hand side.
+
+    The problems are solved from the tightest on, each with the cuts and the support of the one before; a bound of a
+    looser one holds for every tighter one. `SolutionPath.bought` says, between two values, what a unit bought on
+    average, at least and at most. It is no derivative: between two values nothing is known.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model of a formulation, or Formulation
+    row : str
+        The name of a row with one end (a budget, at most or at least k of a group, any of your own), "M", or "parity":
+        ε of all rows over the weights with the ends −ε and ε (`mipfs.weight_rows.parity`).
+    values : iterable of numbers
+        Its right-hand sides; the end that the problem has is replaced.
+    driver, seed, cold, on_begin, on_point, observers, verbose, **options
+        As for `path`.
+
+    Returns
+    -------
+    SolutionPath
+        Along the axis "end" (or "M"), with `row`. After Ctrl-C too, with the points that were reached.
+
+    Raises
+    ------
+    UsageError
+        No such row, or one with two ends; no values, or one twice; what `mipfs.solve` refuses.
+    """
+    from mipfs.formulation import compile as compile_model
+
+    base = compile_model(model)
+    if row == "M":
+        whole = (int(value) if float(value).is_integer() else value for value in values)
+        steps = steps_of(base, whole, None, None, None)  # type: ignore[arg-type]
+    else:
+        steps = over_end(base, row, values)
+    if verbose:
+        on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
+    walk = Walk(
+        DEFAULT if driver is None else driver, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers)
+    )
+    points = _tightened(walk.points(steps), steps.row)
+    points.sort(key=lambda point: steps.turn(point.place))
+    axes = {axis: [*asked] for axis, asked in steps.asked.items()}
+    params = {
+        **parameters(base),
+        **over_weights(base, is_parity=steps.row is not None and steps.row.side == "both"),
+        **axes,
+    }
+    axis = ",".join(steps.asked)
+    return SolutionPath(
+        axis, params, walk.driver, tuple(points), walk.interrupted, None, seed, row=steps.row or MovedRow("M", "ub")
     )
 
 
@@ -373,8 +445,9 @@ class Walk:
         return result
 
     def _solve(self, problem: Problem, carried: dict[str, Any]) -> Result:
-        result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)
-        self.interrupted = result.stop_reason is StopReason.INTERRUPTED
+        with heard() as strike:
+            result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)
+        self.interrupted = strike.has_been or ends_all(result)
         return result
 
 
@@ -402,16 +475,45 @@ def judged(
     return found
 
 
-def _tightened(points: Sequence[Point]) -> list[Point]:
+def _tightened(points: Sequence[Point], row: MovedRow | None = None) -> list[Point]:
     """The points with the best bound of those whose optimum is not larger."""
     tight = []
     for point in points:
-        best = max(other.bound for other in points if _no_larger(other.place, point.place))
+        best = max(
+            other.bound
+            for other in points
+            if _no_larger(other.place, point.place, row) and is_wider(other.result, point.result)
+        )
         infeasible = point.result.status is Status.INFEASIBLE
         tight.append(point if infeasible else dataclasses.replace(point, bound=best))
     return tight
 
 
-def _no_larger(one: Place, other: Place) -> bool:
-    """Whether the optimum at `one` is at most that at `other`: it falls in M, and rises in C, lambda and with rows."""
-    return all(one[axis] >= other[axis] if axis == "M" else one[axis] <= other[axis] for axis in one)
+def over_weights(base: Problem, *, is_parity: bool = False) -> dict[str, Any]:
+    """The rows over the weights of all points, without their allowances, and without ends where these move."""
+    if not base.weight_rows:
+        return {}
+    rows = [(one, is_parity and is_moved(one)) for one in base.rows_over_weights]
+    return {"weight_rows": [one.written() | ({"lower": None, "upper": None} if moves else {}) for one, moves in rows]}
+
+
+def is_wider(other: Result, one: Result) -> bool:
+    """Whether the rows over the weights of one result, within their allowances, allow no more than those of another.
+
+    Their allowances go with the weights that were found: without this the other's bound says nothing here.
+    """
+    pairs = zip(*(result.params.get("weight_rows") or () for result in (other, one)), strict=True)
+    return all(_end(wide, side) >= _end(row, side) for wide, row in pairs for side in ("lower", "upper"))
+
+
+def _end(row: dict[str, Any], side: str) -> Fraction | float:
+    """How far a row reaches on a side, with its allowance."""
+    return math.inf if row[side] is None else abs(Fraction(row[side])) + Fraction(row["allowance"])
+
+
+def _no_larger(one: Place, other: Place, row: MovedRow | None) -> bool:
+    """Whether the optimum at `one` is at most that at `other`: it falls in M, and rises in C, lambda and with rows.
+
+    It falls where a row of "at most" is given more, and rises where one of "at least" asks for more.
+    """
+    return all(one[axis] >= other[axis] if falls(axis, row) else one[axis] <= other[axis] for axis in one)

@@ -116,8 +116,12 @@ def test_ctrl_c_leaves_the_points_that_any_process_had(group: bool, tmp_path: Pa
     axes = ("--M", "1:5", "--C", ",".join(f"{0.01 * 1.05**k:.6f}" for k in range(400)))
     options = ("--scale", "standard", "--folds", "5", "--jobs", "3", "--json", str(place))
     command = [sys.executable, "-m", "mipfs", "path", str(WDBC), *axes, *options]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    time.sleep(25.0)
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    while len([*tmp_path.rglob(f"*{chains.SUFFIX}")]) < 9 and running.poll() is None:  # of other processes
+        time.sleep(0.1)
     if group:
         os.killpg(running.pid, signal.SIGINT)
     else:

@@ -1,0 +1,49 @@
+"""``mipfs cite``: BibTeX of the package, and of the papers whose methods it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mipfs.cli.options import Quiet, Seed
+
+OF_DRIVER = {
+    "branch": ("aytug2015",),
+    "gbd": ("aytug2015",),
+    "monolithic": ("aytug2015",),
+    "kelley": ("tan2010", "tan2014"),
+    "two_layer": ("mao2013",),
+}
+"""The papers of a result, by its driver: those of docs/cite.md."""
+
+
+def cite(
+    result_file: Annotated[
+        str | None,
+        typer.Argument(metavar="[RESULT.json]", help="Of what this result used alone.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Print how to cite mipfs and the papers of its methods, as BibTeX."""
+    from mipfs.result import documents
+
+    entries = _entries()
+    if result_file is not None:
+        result = documents.load(result_file)
+        wanted = {"mipfs", *OF_DRIVER.get(result.driver, ())}
+        wanted |= {"mao2013"} if result.params.get("loss") == "structural" else set()
+        entries = {name: text for name, text in entries.items() if name in wanted}
+    print("\n\n".join(entries.values()))
+    return 0
+
+
+def _entries() -> dict[str, str]:
+    """The entries by their keys, in order."""
+    import mipfs
+
+    text = Path(__file__).with_name("cite.bib").read_text(encoding="utf-8").strip()
+    entries = text.replace("VERSION", mipfs.__version__).split("\n\n")
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}

@@ -1,0 +1,352 @@
+"""Rows over the weights, l ≤ Σ a_j w_j ≤ u with l ≤ 0 ≤ u, by the names of the features and on the user's scale.
+
+Every end is a sample of infinite weight: d'w ≥ −o with d = a, o = −l of a lower end, and d = −a, o = u of an upper one.
+
+    v(σ) = max over α ∈ A, ν ≥ 0 of g(α) − Σ_k ν_k o_k − Σ_j σ_j h_j(ω_j),   ω = X'(y∘α) + Σ_k ν_k d_k
+
+**When floats satisfy a row.** A zero sum of three doubles fails in half of all draws. So a row holds within
+
+    e = 2⁻⁴⁰ (the largest finite of |l|, |u| + W Σ|a_j|),
+
+rounded up to a float, where W is the least power of two that no weight of a feature of any row exceeds; 0 where all are
+0. A bound takes l − e and u + e in place of the ends. What a run proves it proves of the W that no optimum exceeds: as
+w = 0 keeps every row, ½ w_j² ≤ Σ c_i ℓ(0) there. The W of what is found is smaller, and is what a result states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mipfs.data.bounds import INTERCEPTS, LARGEST, SMALLEST
+from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers, rounded_up
+
+FORGIVEN = Fraction(1, 2**40)
+"""The allowance of a row, of the numbers that enter it."""
+U = 2.0**-53
+NORMAL, SURE = 1e-290, 0.25
+"""An allowance at least that floats tell; the share of it within which they tell that a row is kept."""
+AIMED_SHARE, TIGHT = 2.0**-46, 1e-9
+"""Weights are brought into their rows up to this share of the numbers that enter them, less than the allowance: the
+rest is for what storing them rounds. A row counts as tight up to the other one."""
+MOST_DENSE = 2**24
+"""Numbers of all ends that are held with their zeros."""
+MOST_TURNS = 60
+"""How often weights are brought into the rows that they break, and back between their bounds."""
+
+
+@dataclass(frozen=True)
+class WeightRow:
+    """lower ≤ Σ coefficients_j w_j ≤ upper; an end that is absent is infinite.
+
+    Attributes
+    ----------
+    coefficients : tuple of (feature, float), none of them 0
+    lower, upper : float <= 0 and float >= 0
+    """
+
+    coefficients: tuple[tuple[str, float], ...]
+    lower: float
+    upper: float
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """The coefficients by name."""
+        return dict(self.coefficients)
+
+    @cached_property
+    def _numbers(self) -> tuple[Fraction, Fraction]:
+        """The largest finite of |l| and |u|, and Σ|a_j|."""
+        return sizes_of([a for _, a in self.coefficients], (self.lower, self.upper))
+
+    def allowance(self, largest: float) -> float:
+        """e where no weight of a row's feature exceeds `largest`."""
+        end, coefficients = self._numbers
+        return rounded_up(FORGIVEN * (end + Fraction(largest) * coefficients))
+
+    def keeps(self, weights: Mapping[str, float], largest: float) -> bool:
+        """Whether weights by name, 0 where one is missing, keep it within its allowance."""
+        terms = [(a, weights[name]) for name, a in self.coefficients if weights.get(name)]
+        e = self.allowance(largest)
+        products = [a * w for a, w in terms]
+        error = 4.0 * U * math.fsum(map(abs, products))
+        if e > NORMAL and error < SURE * e < math.inf:  # mostly floats tell
+            total = math.fsum(products)
+            if self.lower - SURE * e <= total <= self.upper + SURE * e:
+                return True
+        exact = sum((Fraction(a) * Fraction(w) for a, w in terms), Fraction(0))
+        low = self.lower == -math.inf or exact >= Fraction(self.lower) - Fraction(e)
+        return low and (self.upper == math.inf or exact <= Fraction(self.upper) + Fraction(e))
+
+    def written(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        ends = (end if math.isfinite(end) else None for end in (self.lower, self.upper))
+        return {"coefficients": self.terms, **dict(zip(("lower", "upper"), ends, strict=True))}
+
+
+def allowance(coefficients: Iterable[float], ends: Sequence[float], largest: float) -> float:
+    """e of a row, rounded up."""
+    end, total = sizes_of(coefficients, ends)
+    return rounded_up(FORGIVEN * (end + Fraction(largest) * total))
+
+
+def sizes_of(coefficients: Iterable[float], ends: Sequence[float]) -> tuple[Fraction, Fraction]:
+    """The largest finite end in size, and Σ|a_j|."""
+    end = max((abs(Fraction(end)) for end in ends if math.isfinite(end)), default=Fraction(0))
+    return end, sum((abs(Fraction(a)) for a in coefficients), Fraction(0))
+
+
+def power_above(weights: Iterable[float]) -> float:
+    """W: the least power of two that no weight exceeds in size; 0 where all are 0."""
+    most = max(map(abs, weights), default=0.0)
+    if most == 0.0:
+        return 0.0
+    mantissa, exponent = math.frexp(most)
+    return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
+
+
+def settled(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> tuple[WeightRow, ...]:
+    """Rows as they were given, checked; those that say nothing are left out.
+
+    Parameters
+    ----------
+    given : sequence of ({name: coefficient}, lower, upper), or of WeightRow; None or infinity for no end
+    index : mapping of feature name to its position
+    unknown : says of a name that is no feature which one may have been meant
+
+    Raises
+    ------
+    UsageError
+        By the number of the row.
+    """
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise UsageError(f"weight_rows is a {kind}; give a list of ({{name: coefficient}}, lower, upper)")
+    found = [_row(number, one, index, unknown) for number, one in enumerate(given, 1)]
+    says_something = [one for one in found if one.coefficients and (one.lower > -math.inf or one.upper < math.inf)]
+    return tuple(dict.fromkeys(says_something))
+
+
+def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> WeightRow:
+    """A row, checked."""
+    said = f"weight_rows, row {number}"
+    if isinstance(given, WeightRow):
+        given = given.terms, given.lower, given.upper
+    try:
+        terms, lower, upper = given
+    except (TypeError, ValueError):
+        terms = lower = upper = None
+    if not isinstance(terms, Mapping):
+        raise UsageError(f"{said}: {given!r} is no ({{name: coefficient}}, lower, upper), None for no end")
+    for name in terms:
+        if name not in index:
+            if name in INTERCEPTS:
+                raise UsageError(f"{said}: {name!r}: the intercept stands in no row over the weights; leave it out")
+            raise UsageError(f"{said}: no feature is called {name!r}; {unknown(str(name))}")
+    coefficients = {name: _number(a, f"{said}: the coefficient of {name!r}") for name, a in terms.items()}
+    low = -math.inf if lower is None else _number(lower, f"{said}: lower", infinite=True)
+    high = math.inf if upper is None else _number(upper, f"{said}: upper", infinite=True)
+    if not low <= 0.0 <= high:
+        end = f"lower = {low!r} is above 0" if low > 0.0 else f"upper = {high!r} is below 0"
+        raise UsageError(
+            f"{said}: {end}: without any feature all weights are 0, and every selection must be able to keep the row; "
+            "rows over weights have lower <= 0 <= upper (a feature that must have a weight stands in forced_in)"
+        )
+    held = sorted(((name, a) for name, a in coefficients.items() if a != 0.0), key=lambda one: index[one[0]])
+    return WeightRow(tuple(held), low + 0.0, high + 0.0)
+
+
+def _number(value: Any, said: str, *, infinite: bool = False) -> float:
+    """A number that can be computed with."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+    try:
+        found = float(value) if is_number else math.nan
+    except OverflowError:
+        found = math.nan
+    if math.isnan(found) or (math.isinf(found) and not infinite):
+        raise UsageError(f"{said} is {value!r}, which is no finite number")
+    if math.isfinite(found) and found != 0.0 and not SMALLEST <= abs(found) <= LARGEST:
+        raise UsageError(f"{said} is {value!r}; one that is not 0 must be of a size from {SMALLEST:g} to {LARGEST:g}")
+    return found
+
+
+def of_stated(params: Mapping[str, Any]) -> list[tuple[dict[str, float], float | None, float | None]]:
+    """The rows of the parameters of a result, as `settled` takes them."""
+    return [(one["coefficients"], one["lower"], one["upper"]) for one in params.get("weight_rows") or ()]
+
+
+def written(rows: Sequence[WeightRow], largest: float) -> list[dict[str, Any]]:
+    """Rows as JSON has them, with the allowance within which they hold."""
+    return [one.written() | {"allowance": one.allowance(largest)} for one in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The ends of rows over the weights, on the scale of the data: d'w ≥ −o.
+
+    A row is divided by the least power of two that none of its |a_j|/scale_j exceeds, which its multipliers are of.
+
+    Attributes
+    ----------
+    rows : tuple of WeightRow
+    index : mapping of feature name to its position
+    scale : (p,) of the columns
+    largest : float, W of what is proven
+    """
+
+    rows: tuple[WeightRow, ...]
+    index: Mapping[str, int]
+    scale: Array
+    largest: float
+
+    @cached_property
+    def count(self) -> int:
+        """How many ends there are: the entries of a dual vector behind those of the samples."""
+        return len(self.of)
+
+    @cached_property
+    def of(self) -> list[tuple[int, float]]:
+        """The row of every end, and 1 of a lower, −1 of an upper one; lower ends first, row after row."""
+        found = []
+        for r, row in enumerate(self.rows):
+            found += [(r, 1.0)] if row.lower > -math.inf else []
+            found += [(r, -1.0)] if row.upper < math.inf else []
+        return found
+
+    @cached_property
+    def units(self) -> list[Fraction]:
+        """What every row is divided by."""
+        found = []
+        for row in self.rows:
+            most = max(abs(Fraction(a)) / Fraction(float(self.scale[self.index[name]])) for name, a in row.coefficients)
+            found.append(unit_of(most))
+        return found
+
+    @cached_property
+    def matrix(self) -> Any:
+        """d of every end, each entry rounded once, (count, p) csr_array."""
+        values, columns, starts = list[float](), list[int](), [0]
+        for r, sign in self.of:
+            for name, a in self.rows[r].coefficients:
+                j = self.index[name]
+                exact = Fraction(a) / Fraction(float(self.scale[j])) / self.units[r]
+                values.append(sign * float(exact))
+                columns.append(j)
+            starts.append(len(values))
+        shape = (self.count, self.scale.size)
+        return sparse.csr_array((np.array(values), np.array(columns, dtype=np.int64), np.array(starts)), shape=shape)
+
+    @cached_property
+    def offsets(self) -> Array:
+        """o of every end with the allowance of W, rounded up, (count,)."""
+        found = []
+        for r, sign in self.of:
+            row = self.rows[r]
+            found.append(
+                rounded_up((Fraction(_plain(row, sign)) + Fraction(row.allowance(self.largest))) / self.units[r])
+            )
+        return np.array(found)
+
+    @cached_property
+    def touched(self) -> Array:
+        """(p,) bool, which features stand in a row."""
+        found = np.zeros(self.scale.size, dtype=bool)
+        found[self.matrix.indices] = True
+        return found
+
+    @cached_property
+    def _dense(self) -> Array:
+        """`matrix` with its zeros, of which there are few rows."""
+        return np.asarray(self.matrix.toarray(), dtype=float)
+
+    def on(self, ids: Integers) -> Array:
+        """d of every end on some columns, (count, k)."""
+        if self.count * self.scale.size <= MOST_DENSE:
+            return self._dense[:, ids]
+        return np.asarray(self.matrix[:, ids].toarray(), dtype=float)
+
+    def pulled(self, nu: Array) -> Array:
+        """Σ ν_k d_k, (p,)."""
+        return np.asarray(self.matrix.T @ nu, dtype=float)
+
+    def pulled_error(self, nu: Array) -> Array:
+        """A bound on how far that is off: every entry is rounded once, and count terms are added."""
+        return np.asarray(2.0 * (self.count + 8) * U * (abs(self.matrix).T @ np.abs(nu)))
+
+    def cost(self, nu: Array) -> Array:
+        """The terms ν_k o_k that are taken off g, (count,)."""
+        return nu * self.offsets
+
+    def largest_of(self, ids: Integers, weights: Array) -> float:
+        """W of weights (k,) on the user's scale of the columns `ids`, all different."""
+        return power_above(np.asarray(weights)[self.touched[ids]].tolist())
+
+    def hold(self, ids: Integers, weights: Array) -> bool:
+        """Whether weights (k,) on the user's scale keep every row within its allowance, and are no larger than W."""
+        largest = self.largest_of(ids, weights)
+        if not largest <= self.largest:
+            return False
+        names, values = self._names, np.asarray(weights, dtype=float).tolist()
+        by_name = {names[j]: w for j, w in zip(np.asarray(ids).tolist(), values, strict=True) if j in names}
+        return all(row.keeps(by_name, largest) for row in self.rows)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """The features of all rows, by their positions."""
+        return {self.index[name]: name for row in self.rows for name, _ in row.coefficients}
+
+    @cached_property
+    def allowances(self) -> Array:
+        """What of `offsets` is the allowance, about, (count,)."""
+        return np.array([self.rows[r].allowance(self.largest) / float(self.units[r]) for r, _ in self.of])
+
+    @cached_property
+    def plain(self) -> Array:
+        """`offsets` without it, about."""
+        return np.array([_plain(self.rows[r], sign) / float(self.units[r]) for r, sign in self.of])
+
+    def brought_in(self, ids: Integers, w: Array, ends: tuple[Array | float, Array | float]) -> Array:
+        """Weights (k,) on the scale of the data, moved as little as brings them into every row, and between `ends`.
+
+        The rows that are broken or tight are met by the nearest weights, those at an end of theirs held in every other
+        turn: projections on convex sets in turn. Where that leads nowhere the weights are 0, which keep every row, or
+        as near to it as their ends let those be that stand in none.
+        """
+        low, high = (np.broadcast_to(end, w.shape) for end in ends)
+        part = self.on(ids)
+        plain = self.plain
+        w = np.clip(w, low, high)
+        for turn in range(MOST_TURNS):
+            size = np.abs(plain) + np.abs(part) @ np.abs(w)
+            short = -plain - part @ w
+            if np.all(short <= AIMED_SHARE * size):
+                return w
+            held = np.flatnonzero(short > -TIGHT * size)
+            free = np.flatnonzero((low < w) & (w < high) if turn % 2 == 0 else low < high)
+            step = np.linalg.lstsq(part[np.ix_(held, free)], short[held], rcond=1e-12)[0]
+            moved = w.copy()
+            moved[free] += step
+            w = np.clip(moved, low, high)
+        return np.clip(np.zeros(w.size), low, high)
+
+
+def _plain(row: WeightRow, sign: float) -> float:
+    """o of an end without its allowance."""
+    return -row.lower if sign > 0 else row.upper
+
+
+def unit_of(most: Fraction) -> Fraction:
+    """The least power of two that a positive number does not exceed."""
+    k = most.numerator.bit_length() - most.denominator.bit_length()
+    found = Fraction(2) ** (k - 1)
+    while found < most:
+        found *= 2
+    return found

@@ -1,0 +1,407 @@
+"""An earlier tree of `branch` planted anew for a problem that was edited: its leaves cover the new selections, too.
+
+    old tree   splits, screenings, and a dual vector α at every leaf that bounded what the leaf holds
+    new tree   the same splits; screenings by the same α at the new cutoff; at every leaf lower(α) in the new problem:
+               closed where that reaches the new cutoff, else an open node, from which the search goes on
+
+A split says nothing of rows, M or costs, and covers {0, 1}^p whatever these are; a dual vector of the new dual set is a
+bound for every S (`mipfs.run.warm`). So nothing of the old proof is believed: what a leaf was closed by is evaluated on
+the new problem, what rows or M had refuted is propagated anew, and open nodes are nodes like any other.
+
+Nodes are looked at level by level, many at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree_proof import Node
+from mipfs.drivers.waiting import packed_all
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
+from mipfs.inner.old_duals import intercepts, scores_all
+from mipfs.kernels.bound import gains, rounded_down, traded
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.proof.duals import DualStore
+from mipfs.proof.proof import SCREENED
+from mipfs.run.warm import OldTree
+
+States = npt.NDArray[np.int8]
+RHO = 0.5
+"""Where the smoothing of a node begins that is opened anew: as the interior point leaves it to the kernels."""
+OPENED = 0.8
+"""Share of the leaves of an earlier tree that may open again: where more do, it has more of them than the problem asks
+for, and the search begins anew."""
+EXCESS = 1e-9
+"""By how much an old ray must break a row, relative to its numbers: more than what anyone's rounding may be."""
+NUMBERS = 1 << 25
+"""Numbers that its dual vectors have on the atoms at most, 256 MB; of a larger tree the support alone is used."""
+
+
+@dataclass(eq=False)
+class Level:
+    """Some nodes on their way down.
+
+    at : (m,) places in the old tree;  place : (m,) in the new one;  states : (m, k);  dual : (m,) the last seen above
+    """
+
+    at: Integers
+    place: Integers
+    states: States
+    dual: Integers
+
+    def part(self, rows: Any) -> Level:
+        """Some of them."""
+        return Level(self.at[rows], self.place[rows], self.states[rows], self.dual[rows])
+
+    @classmethod
+    def joined(cls, levels: Sequence[Level]) -> Level:
+        """All of several."""
+        each = zip(*((one.at, one.place, one.states, one.dual) for one in levels), strict=True)
+        return cls(*(np.concatenate(part) for part in each))
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Dual vectors on the new problem, with multipliers of its rows.
+
+    Attributes
+    ----------
+    g : (D,) rounded down;  scores, omega : (D, k) rounded up, and as they are computed (sizes, where they have no sign)
+    constants, penalties : (Y,), (Y, k) what each of the multipliers adds to g, and makes of the penalties
+    shifts : (Y, k) A'y
+    numbers, prices : (Y,) how the proof and the open nodes number the multipliers
+    """
+
+    g: Array
+    scores: Array
+    omega: Array
+    constants: Array
+    penalties: Array
+    shifts: Array
+    numbers: Integers
+    prices: Integers
+
+    def gains(self, dual: Integers, y: Integers) -> Array:
+        """γ of every atom (m, k) by dual vectors and multipliers."""
+        return np.asarray(gains(self.scores[dual], self.penalties[y]))
+
+    def base(self, dual: Integers, y: Integers) -> Array:
+        """What the gains are taken off (m,), rounded down."""
+        g, constant = self.g[dual], self.constants[y]
+        return np.asarray(rounded_down(g + constant, np.abs(g) + np.abs(constant), 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Some nodes, each bounded by a dual vector.
+
+    Attributes
+    ----------
+    bound : (m,) rounded down
+    order : (m, k) the free atoms by falling gain, all others behind
+    falling : (m, k) their gains, −∞ of the others
+    count, room : (m,) how many of them count, and how many may
+    """
+
+    bound: Array
+    order: Integers
+    falling: Array
+    count: Integers
+    room: Integers
+
+    def part(self, rows: Any) -> Bounded:
+        """Some of them."""
+        return Bounded(self.bound[rows], self.order[rows], self.falling[rows], self.count[rows], self.room[rows])
+
+    @classmethod
+    def of(cls, base: Array, gain: Array, states: States, most: int) -> Bounded:
+        """The bounds of nodes (m, k) with at most `most` atoms inside; see `mipfs.kernels.bound.earned`."""
+        held = np.where(states == INSIDE, gain, 0.0)
+        free = np.where(states == FREE, gain, -np.inf)
+        order = np.argsort(-free, axis=1, kind="stable")
+        falling = np.take_along_axis(free, order, axis=1)
+        room = most - np.count_nonzero(states == INSIDE, axis=1)
+        count = np.maximum(0, np.minimum(room, np.count_nonzero(falling > 0.0, axis=1)))
+        sums = np.cumsum(np.maximum(falling, 0.0), axis=1)
+        top = np.append(np.zeros((count.size, 1)), sums, axis=1)[np.arange(count.size), count]
+        size = np.abs(base) + np.abs(held).sum(axis=1) + top
+        with np.errstate(invalid="ignore"):
+            bound = rounded_down(base - held.sum(axis=1) - top, size, gain.shape[1] + 4)
+        return cls(np.where(size < np.inf, bound, -np.inf), order, falling, count, room)
+
+    def screened(self, cutoff: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which free atoms (m, k) go in, and which go out, at a cutoff: as `mipfs.kernels.bound.earned` fixes them."""
+        rows, k = np.arange(self.count.size), self.falling.shape[1]
+        place = np.arange(k)[None, :]
+        padded = np.append(self.falling, np.full((rows.size, 1), -np.inf), axis=1)
+        following = np.maximum(0.0, padded[rows, self.count])[:, None]
+        is_full = (self.count > 0) & (self.count == self.room)
+        weakest = np.where(is_full, padded[rows, np.maximum(self.count - 1, 0)], 0.0)[:, None]
+        bound, counts, is_free = self.bound[:, None], place < self.count[:, None], self.falling > -np.inf
+        falling = np.where(is_free, self.falling, 0.0)
+        stays = counts & (traded(bound, falling, following) >= cutoff)
+        goes = is_free & ~counts & (traded(bound, weakest, falling) >= cutoff)
+        stays = np.logical_and.accumulate(stays, axis=1)
+        goes = np.logical_or.accumulate(goes, axis=1) & is_free
+        goes |= (self.room <= 0)[:, None] & is_free
+        inside, out = np.zeros_like(stays), np.zeros_like(goes)
+        np.put_along_axis(inside, self.order, stays, axis=1)
+        np.put_along_axis(out, self.order, goes, axis=1)
+        return inside, out
+
+
+class Replanting:
+    """Plants an old tree in a new one, which has no nodes yet.
+
+    Parameters
+    ----------
+    tree : Tree, whose run has an incumbent
+    old : OldTree, with dual vectors of the new problem
+
+    Attributes
+    ----------
+    leaves, open : int, how many leaves it had, and how many of them are open nodes
+    """
+
+    def __init__(self, tree: Tree, old: OldTree) -> None:
+        self.tree, self.old, self.cutoff = tree, old, math.inf
+        self.leaves = self.open = 0
+        self.offset = 0
+        self._where = _places(tree.relaxation.alive, tree.run.problem.atoms.count)
+        self._priced: Priced | None = None
+
+    def plant(self) -> bool:
+        """Take over the old tree, where that promises less work than a new one; whether it was.
+
+        Leaves that its dual vectors close are closed, the others are open nodes. By counted work alone it is put aside
+        again: a tree most of whose leaves open has more of them than the problem asks for.
+        """
+        tree = self.tree
+        relaxation = tree.relaxation
+        if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
+            return False
+        tree.supports.search(tree.supports.pool)  # what the incumbent leaves open is what there is to do
+        self._plant()
+        if self.open <= OPENED * self.leaves:
+            return True
+        tree.begin_anew()
+        tree.relaxation, tree.n_nodes, tree.loss, tree.lost = relaxation, 0, 0.0, False
+        return False
+
+    def _plant(self) -> None:
+        tree, old = self.tree, self.old
+        self.cutoff = tree.cutoff
+        assert isinstance(tree.proof.duals, DualStore)
+        place, states = tree.take(tree.proof.root, tree.relaxation.propagation(tree.first))
+        tree.n_nodes = 1
+        self.offset = tree.proof.duals.append(old.duals)
+        at, place, states = self._rooted(place, states)
+        if at < 0:
+            return
+        self._narrow(states)
+        states = states[states != OUTSIDE]
+        begin = Level(np.array([at]), np.array([place]), states[None, :], self._top)
+        self._enter(self._descended(begin))
+
+    @property
+    def _top(self) -> Integers:
+        """The dual vector that nodes have which none is known of."""
+        return np.array([max(0, int(self.old.dual[0]))])
+
+    def _fits(self) -> bool:
+        """Whether there are dual vectors, and few enough that looking at them is little work."""
+        count = len(self.old.duals)
+        return count > 0 and count * self.tree.relaxation.alive.size <= NUMBERS
+
+    def _rooted(self, place: int, states: States) -> tuple[int, int, States]:
+        """Where the descent begins, after the root's own screening; −1 where its dual vector closes all."""
+        tree, old = self.tree, self.old
+        if old.feature[0] != SCREENED:
+            return 0, place, states
+        dual = int(old.dual[0])
+        prices = tree.relaxation.pricing.of(old.multipliers[old.multiplier[0]]) or tree.relaxation.pricing.none
+        bound, goes_in, goes_out = tree.relaxation.bound(*old.duals.get(dual), prices, states, self.cutoff)
+        if bound >= self.cutoff:
+            tree.close(Node(bound, place, dual + self.offset, states, _no_warm(states.size), y=prices.y), bound)
+            return -1, place, states
+        at = int(old.children[0, 0])
+        return at, *tree.screen(place, dual + self.offset, prices.y, states, goes_in, goes_out, self.cutoff)
+
+    def _narrow(self, states: States) -> None:
+        """Go on without the atoms that are out."""
+        tree = self.tree
+        keep = np.flatnonzero(states != OUTSIDE)
+        if keep.size < states.size:
+            tree.relaxation = tree.relaxation.restricted(keep)
+            self._where = _places(tree.relaxation.alive, tree.run.problem.atoms.count)
+        tree.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
+        tree.loss = tree.settings.bytes_share * tree.run.options.gap * abs(self.cutoff) if tree.is_plain else 0.0
+        tree.relaxation.coarsen(tree.loss)
+
+    @property
+    def priced(self) -> Priced:
+        """All dual vectors of the old tree, on the atoms that are alive; computed once."""
+        if self._priced is None:
+            self._priced = self._evaluated()
+        return self._priced
+
+    def _evaluated(self) -> Priced:
+        tree, old, relaxation = self.tree, self.old, self.tree.relaxation
+        every = [relaxation.pricing.of(y) or relaxation.pricing.none for y in old.multipliers]
+        penalty = tree.run.problem.penalty
+        return Priced(
+            *scores_all(relaxation, old.duals),
+            np.array([one.constant for one in every]),
+            np.array([one.penalties(penalty)[relaxation.alive] for one in every]),
+            np.array([one.shift[relaxation.alive] for one in every]),
+            np.array([-1 if (y := tree.shown(one.y)) is None else tree.proof.keep(y) for one in every], dtype=np.int64),
+            tree.prices.add_all(np.array([one.y for one in every])),
+        )
+
+    def _bounded(self, dual: Integers, y: Integers, states: States) -> Bounded:
+        M = self.tree.run.problem.M
+        most = states.shape[1] + 1 if M is None else M
+        return Bounded.of(self.priced.base(dual, y), self.priced.gains(dual, y), states, most)
+
+    def _descended(self, level: Level) -> list[Level]:
+        """Go down from some nodes to the leaves."""
+        found, old = [], self.old
+        where, M = self._where, self.tree.run.problem.M
+        while level.at.size:
+            inside = np.count_nonzero(level.states == INSIDE, axis=1)
+            if M is not None:
+                over = inside > M
+                for place in level.place[over].tolist():
+                    self.tree.proof.refute(place)
+                level, inside = level.part(~over), inside[~over]
+            feature = old.feature[level.at]
+            ends = (feature < 0) | ((feature != SCREENED) & (feature >= where.size - 1))
+            if M is not None:
+                ends |= inside == M
+            found.append(self._ended(level.part(ends)))
+            level, feature = level.part(~ends), feature[~ends]
+            is_screened = feature == SCREENED
+            level = Level.joined([self._screened(level.part(is_screened)), self._split(level.part(~is_screened))])
+        return found
+
+    def _ended(self, level: Level) -> Level:
+        """Leaves, with the dual vector that bounds each: its own, or one from above it."""
+        own = self.old.dual[level.at]
+        is_leaf = (self.old.feature[level.at] < 0) & (own >= 0)
+        return Level(level.at, level.place, level.states, np.where(is_leaf, own, level.dual))
+
+    def _screened(self, level: Level) -> Level:
+        """Screen at the new cutoff what was screened; nodes that are closed by it are closed."""
+        if not level.at.size:
+            return level
+        old, proof = self.old, self.tree.proof
+        dual, y = old.dual[level.at], old.multiplier[level.at]
+        bounded = self._bounded(dual, y, level.states)
+        closed = bounded.bound >= self.cutoff
+        inside, out = bounded.screened(self.cutoff)
+        fixed = (inside | out).any(axis=1) & ~closed
+        self._close(level.place[closed], dual[closed], y[closed], bounded.bound[closed])
+        states = level.states.copy()
+        states[inside], states[out] = INSIDE, OUTSIDE
+        states[~fixed] = level.states[~fixed]
+        place = level.place.copy()
+        if fixed.any():
+            place[fixed] = proof.screen_all(place[fixed], dual[fixed] + self.offset, self.priced.numbers[y[fixed]])
+            self.tree.done(self.cutoff)
+        return Level(old.children[level.at, 0].astype(np.int64), place, states, dual).part(~closed)
+
+    def _split(self, level: Level) -> Level:
+        """The children of what was split; where its feature is fixed by now, the one child that holds anything."""
+        if not level.at.size:
+            return level
+        old, proof = self.old, self.tree.proof
+        feature, rows = old.feature[level.at], np.arange(level.at.size)
+        j = self._where[feature]
+        state = np.where(j < 0, OUTSIDE, level.states[rows, np.maximum(j, 0)])
+        below = old.children[level.at].astype(np.int64)
+        known = state != FREE
+        one = Level(below[rows, (state == INSIDE).astype(int)], level.place, level.states, level.dual).part(known)
+        parts, free = [one], np.flatnonzero(~known)
+        if free.size:
+            places = proof.split_all(level.place[free], feature[free])
+            for side, value in ((0, OUTSIDE), (1, INSIDE)):
+                states = level.states[free].copy()
+                states[np.arange(free.size), j[free]] = value
+                parts.append(Level(below[free, side], places[:, side], states, level.dual[free]))
+        return Level.joined(parts)
+
+    def _close(self, places: Integers, dual: Integers, y: Integers, bound: Array) -> None:
+        """Close nodes with dual vectors that bound them."""
+        if places.size:
+            self.tree.proof.close_all(places, dual + self.offset, self.priced.numbers[y])
+            self.tree.done(float(bound.min()))
+            self.leaves += places.size
+
+    def _refuted(self, level: Level) -> Level:
+        """Refute the leaves that an old ray still shows to be empty, by far more than any rounding; the others."""
+        y, M = self.old.multiplier[level.at], self.tree.run.problem.M
+        asked = (self.old.feature[level.at] < 0) & (self.old.dual[level.at] < 0) & (y < len(self.old.multipliers) - 1)
+        if not asked.any():
+            return level
+        at, priced = np.flatnonzero(asked), self.priced
+        constant, shift = priced.constants[y[at]], priced.shifts[y[at]]
+        least = Bounded.of(constant, shift, level.states[at], shift.shape[1] + 1 if M is None else M).bound
+        empty = at[least > EXCESS * (np.abs(constant) + np.abs(shift).sum(axis=1))]
+        self.tree.proof.refute_all(level.place[empty], priced.numbers[y[empty]])
+        keep = np.ones(level.at.size, dtype=bool)
+        keep[empty] = False
+        return level.part(keep)
+
+    def _bounded_leaves(self, level: Level) -> tuple[Level, Bounded, Integers]:
+        """Leaves, what bounds them, and by which multipliers."""
+        is_leaf = (self.old.feature[level.at] < 0) & (self.old.dual[level.at] >= 0)
+        y = np.where(is_leaf, self.old.multiplier[level.at], len(self.old.multipliers) - 1)
+        return level, self._bounded(level.dual, y, level.states), y
+
+    def _enter(self, found: list[Level]) -> None:
+        """Close the leaves that are bounded well enough; open the others."""
+        level = self._refuted(Level.joined(found))
+        level, bounded, y = self._bounded_leaves(level)
+        closed = bounded.bound >= self.cutoff
+        self._close(level.place[closed], level.dual[closed], y[closed], bounded.bound[closed])
+        self.leaves += int(np.count_nonzero(~closed))
+        self._open(level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]])
+        self.open = len(self.tree.waiting)
+
+    def _open(self, level: Level, bounded: Bounded, prices: Integers) -> None:
+        """Let nodes wait, unless a row leaves them nothing."""
+        if not level.at.size:
+            return
+        tree, k = self.tree, level.states.shape[1]
+        counts = np.zeros(level.states.shape, dtype=bool)
+        np.put_along_axis(counts, bounded.order, np.arange(k) < bounded.count[:, None], axis=1)
+        w = np.where(counts | (level.states == INSIDE), self.priced.omega[level.dual], 0.0).astype(np.float32)
+        nodes = packed_all(level.states, w, intercepts(tree.relaxation, w), RHO)
+        heads = nodes.heads
+        heads["bound"], heads["place"], heads["dual"] = bounded.bound, level.place, level.dual + self.offset
+        heads["prices"] = prices
+        plain = np.ones(level.at.size, dtype=bool)
+        if tree.relaxation.propagation.count:
+            for at, states in enumerate(level.states):
+                plain[at] = tree.relaxation.propagation(states).broken is None
+                if not plain[at]:
+                    tree.enter(tree.node(nodes, at))
+        tree.waiting.extend(nodes._replace(heads=heads[plain]))
+
+
+def _places(alive: Integers, count: int) -> Integers:
+    """Where every atom is among those that are alive, −1 where it is not; one place more for none."""
+    where = np.full(count + 1, -1)
+    where[alive] = np.arange(alive.size)
+    return where
+
+
+def _no_warm(size: int) -> Warm:
+    return Warm(np.zeros(size, dtype=np.float32), 0.0, 0.5)

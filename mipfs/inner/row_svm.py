@@ -1,0 +1,143 @@
+"""v(σ) at a selection with rows over the weights, by projected Newton steps: a row has a multiplier, as a margin has.
+
+v(σ) = min over w, b of ½ Σ w_j²/λ_j² + L(y∘(Xw + b)),   low ≤ w ≤ high,  l ≤ Σ a_j w_j ≤ u,   λ factors of columns
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.inner.end_terms import EQUAL_WIDTH
+from mipfs.inner.regularised import ATTEMPTS, FEW, FIRST_RHO, GROWTH, MOST_ROWS, NEARER, STEPS
+from mipfs.kernels.boxed import Boxed, Pace, boxed
+from mipfs.kernels.structures import given
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
+from mipfs.proof.cuts import dual_value_of, feasible_dual
+from mipfs.regularisers.box import Box
+from mipfs.svm.solver import SVM, WARM_RHO_SHARE, TakenOff, kernel_rows
+
+Valued = Callable[[Array, float], tuple[Array, float]]
+"""Weights in the rows, and what these and an intercept cost."""
+
+
+class RowSolver:
+    """The SVM on some columns with rows over the weights, where projected Newton steps bring it home.
+
+    Parameters
+    ----------
+    problem : Problem with rows over the weights
+
+    Attributes
+    ----------
+    must_stop : asked between attempts
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.loss = get_loss(problem.loss)
+        self.size = float(problem.c_i.max())
+        self.c = problem.c_i / self.size
+        self.must_stop: Callable[[], bool] = bool  # never
+        self._off = TakenOff(problem.data, problem.bias)
+        self._is_known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
+
+    @cached_property
+    def _places(self) -> npt.NDArray[np.int64]:
+        """The lower and the upper end of every row, (rows, 2), −1 where it has none."""
+        found = np.full((len(self.problem.ends.rows), 2), -1)
+        for k, (r, sign) in enumerate(self.problem.ends.of):
+            found[r, 0 if sign > 0.0 else 1] = k
+        return found
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """How little and how much every row may be, (rows,), without the allowance: both 0 of an equation."""
+        offsets = np.append(self.problem.ends.plain, math.inf)  # which −1 finds
+        least, most = -offsets[self._places[:, 0]], offsets[self._places[:, 1]]
+        is_equal = most - least <= EQUAL_WIDTH
+        return np.where(is_equal, 0.0, least), np.where(is_equal, 0.0, most)
+
+    def solve(
+        self, ids: Integers, scale: Array, tol: float, enough: float, start: SVM | None, valued: Valued
+    ) -> SVM | None:
+        """Solve on the columns `ids` (k,) of factors λ (k,) to a relative gap `tol`, or to a dual value of `enough`.
+
+        Parameters
+        ----------
+        start : SVM, optional, on these columns: where to begin
+        valued : brings weights (k,) into the rows, and says what they cost
+
+        Returns
+        -------
+        SVM, whose weights keep the rows; None where these steps do not take it, or do not bring it home
+        """
+        problem, kernels = self.problem, self.loss.kernels
+        n, k = problem.data.n_samples, ids.size
+        root = math.sqrt(self.size) * scale
+        if not self._is_known or kernels is None or k > FEW or n * k > MOST_ROWS or not np.all(root > 0.0):
+            return None
+        rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
+        A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
+        over = problem.ends.on(ids) * root
+        first = np.max(self._places, axis=1)
+        signs = np.where(self._places[:, 1] == first, -1.0, 1.0)[:, None]
+        D = signs * over[first]
+        lengths = np.linalg.norm(D, axis=1)
+        there = np.flatnonzero(lengths > 0.0)
+        lengths, D = lengths[there], D[there] / lengths[there, None]
+        least, most = (end[there] / lengths for end in self._ends)
+        low, high = (np.broadcast_to(end, k) / root for end in problem.regulariser.at(ids).ends)
+        bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max(initial=0.0))
+        of_rows = given(np.ascontiguousarray(D)), given(least), given(most)
+        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made, *of_rows, bend)
+        u, alpha, own, state = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size), self._state(start)
+        u[:k] = np.clip(0.0, low, high)
+        if start is not None:
+            u[:k] = np.clip(start.w / root, low, high)
+            u[k:] = start.b - float(shift @ start.w)
+            alpha[:] = np.minimum(start.alpha[:n] / self.size, self.loss.top(self.c))
+            own[:] = self._multipliers(start.alpha[n:], there) * lengths / self.size
+        for attempt in range(ATTEMPTS):
+            until = enough / self.size if attempt == 0 else math.inf
+            state[1] = 0.0
+            boxed(posed, u, alpha, own, state, Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH))
+            if not all(np.all(np.isfinite(one)) for one in (u, alpha, own)):
+                return None
+            dual = np.append(self.size * alpha, self._of_ends(self.size * own / lengths, there))
+            whole, q = feasible_dual(problem, dual)
+            exact = np.ldexp(whole.astype(float), -q)
+            omega = ((exact[:n] @ A)[:k] + exact[n:] @ over) / self.size
+            t = np.clip(omega, low, high)
+            lower = dual_value_of(problem, exact) - self.size * float(t @ (omega - 0.5 * t))
+            b = float(u[k:].sum()) + float(shift @ (u[:k] * root)) if problem.bias else 0.0
+            w, value = valued(u[:k] * root, b)
+            found = SVM(w, b, exact, value, lower, float(state[0]), int(state[2]), q)
+            forgiven = float(exact[n:] @ problem.ends.allowances)  # what the bound allows, and weights do not take
+            if value - lower <= tol * abs(value) + forgiven or lower >= enough or self.must_stop():
+                return found
+        return None
+
+    @staticmethod
+    def _state(start: SVM | None) -> Array:
+        """ρ, whether it has converged, and the steps that were taken."""
+        return np.array([FIRST_RHO if start is None else max(FIRST_RHO, WARM_RHO_SHARE * start.rho), 0.0, 0.0])
+
+    def _multipliers(self, nu: Array, there: Integers) -> Array:
+        """λ of some rows, of ν of all ends: of the lower one less of the upper one."""
+        padded = np.append(nu, 0.0)  # which −1 finds
+        return np.asarray(padded[self._places[there, 0]] - padded[self._places[there, 1]])
+
+    def _of_ends(self, own: Array, there: Integers) -> Array:
+        """ν ≥ 0 of all ends, of λ of some rows."""
+        found = np.zeros(self.problem.ends.count + 1)  # the last one is that of −1
+        found[self._places[there, 0]] = np.maximum(own, 0.0)
+        found[self._places[there, 1]] = np.maximum(-own, 0.0)
+        return found[:-1]

@@ -1,0 +1,134 @@
+"""What the leaves decide of single features: the bounds behind it, the result's part, and forged ones.
+
+`python -m tests.known_features` holds hundreds of problems against enumeration.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.check.decided import given_each
+from tests.two_checkers import second, verdicts
+
+DATA = "instances/credit.csv"
+
+
+def test_bounds_with_one_atom_more_fixed_are_the_least_over_these_selections() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        p = int(rng.integers(1, 6))
+        M = int(rng.integers(0, p + 1))
+        state = rng.choice([-1, -1, 0, 1], size=p).astype(np.int8)
+        cost, base = rng.integers(-4, 4, size=p).astype(float), float(rng.integers(-3, 3))
+        rooms = [s for s in itertools.product((0, 1), repeat=p) if sum(s) <= M]
+        inside = np.array([s for s in rooms if np.all((state < 0) | (state == s))]).reshape(-1, p)
+        if not inside.size:
+            continue
+        values = base + inside @ cost
+        found = given_each(np.array([base]), cost[None], state[None], M)
+        assert found.whole[0] == pytest.approx(values.min(), abs=1e-9)
+        for j, (at, v) in itertools.product(range(p), ((found.at_zero, 0), (found.at_one, 1))):
+            assert at[0, j] == pytest.approx(values[inside[:, j] == v].min(initial=np.inf), abs=1e-9)
+
+
+def test_a_row_with_costs_without_an_end_says_nothing() -> None:
+    found = given_each(np.array([0.0, -np.inf]), np.array([[-np.inf, 1.0]] * 2), np.array([[-1, -1]] * 2, np.int8), 2)
+    assert np.all(found.whole == -np.inf)
+    assert np.all(found.at_one[1] == -np.inf)
+
+
+@pytest.fixture(scope="module")
+def data() -> mipfs.Instance:
+    return mipfs.read(DATA, scale="standard")
+
+
+@pytest.fixture(scope="module")
+def stopped(data: mipfs.Instance) -> Any:
+    return mipfs.solve(mipfs.Problem(data, M=4, C=1.0), iteration_limit=2, gap=0.0)
+
+
+def test_a_stopped_run_says_what_is_decided_and_both_checkers_recompute_it(
+    data: mipfs.Instance, stopped: Any, tmp_path: Path
+) -> None:
+    (at_zero, nearby) = stopped.decided
+    assert (at_zero.gap, nearby.gap) == (0.0, 0.01)
+    assert {*nearby.every} <= {*at_zero.every} <= {*stopped.selected}
+    names = [*at_zero.every, *at_zero.none, *at_zero.open]
+    assert sorted(names) == sorted(data.feature_names)
+    assert at_zero.of(at_zero.none[0]) == "none"
+    assert "What the proof decides of the features" in stopped.summary()
+    stopped.save(tmp_path / "r.json")
+    loaded = mipfs.Result.load(tmp_path / "r.json")
+    assert loaded.decided == stopped.decided == pickle.loads(pickle.dumps(stopped)).decided
+    assert len(mipfs.verify(loaded, data, jobs=1).decided) == 2
+    with pytest.raises(mipfs.UsageError, match=r"only 0, 0\.01"):
+        loaded.decided_within(0.5)
+    assert stopped.decided_within(0.005).gap == 0.005
+
+
+def test_what_the_leaves_do_not_show_is_refused_and_so_is_what_they_do_and_is_called_open(
+    data: mipfs.Instance, stopped: Any
+) -> None:
+    document = json.loads(stopped.to_json()) | {"certificate": stopped.claim.entry()}
+    arrays, known = stopped.claim.arrays(), second().Source(Path(DATA)).data(document)
+
+    def said(change: Any) -> tuple[str, str]:
+        lie = copy.deepcopy(document)
+        change(lie["decided"])
+        return verdicts(lie, arrays, data, known)[:2]
+
+    def moved(word: str, to: str, k: int) -> Any:
+        return lambda decided: decided[k][to].append(decided[k][word].pop())
+
+    assert said(lambda decided: None) == ("accepted", "accepted")
+    assert said(lambda decided: decided.pop(0)) == ("accepted", "accepted")
+    for lie in (
+        moved("open", "every", 1),
+        moved("open", "none", 1),
+        moved("none", "every", 0),
+        lambda decided: decided.reverse(),
+        lambda decided: decided[0]["none"].pop(),
+        lambda decided: decided[0].update(gap=-0.1),
+        lambda decided: decided[0].update(none=None, open=None),
+        lambda decided: decided[0].update(limit=1.0),
+        lambda decided: decided.clear(),
+    ):
+        assert said(lie) == ("rejected", "rejected")
+    assert said(moved("none", "open", 0)) == ("rejected", "accepted")  # an exact checker sees what rounding leaves open
+
+
+def test_beside_a_unique_optimum_nothing_is_open(data: mipfs.Instance) -> None:
+    result = mipfs.solve(mipfs.Problem(data, M=4, C=1.0), gap=1e-8)
+    found = result.decided_within()
+    assert (sorted(found.every), found.open) == (sorted(result.selected), ())
+
+
+def test_a_certificate_that_is_cut_says_what_it_implies_itself(data: mipfs.Instance, tmp_path: Path) -> None:
+    result = mipfs.solve(mipfs.Problem(data, M=4, C=1.0), iteration_limit=20, gap=0.0)
+    with pytest.warns(mipfs.errors.CertificateWarning):
+        result.save(tmp_path / "r.json", certificate_limit=0.004)
+    loaded = mipfs.Result.load(tmp_path / "r.json")
+    assert mipfs.verify(loaded, data, jobs=1).accepted
+    assert loaded.decided is not None
+
+
+def test_where_nothing_may_be_selected_all_is_decided() -> None:
+    bare = mipfs.Instance.from_arrays(np.random.default_rng(0).normal(size=(12, 3)), np.repeat([-1.0, 1.0], 6))
+    found = mipfs.solve(mipfs.Problem(bare, M=0, C=1.0)).decided_within()
+    assert (found.every, found.none) == ((), ("x1", "x2", "x3"))
+
+
+def test_nothing_is_decided_without_a_certificate(data: mipfs.Instance) -> None:
+    result = mipfs.solve(mipfs.Problem(data, M=2, C=0.1), certificate=False)
+    assert result.decided is None
+    with pytest.raises(mipfs.UsageError, match="says nothing of single features"):
+        result.decided_within()

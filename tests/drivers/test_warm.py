@@ -1,0 +1,205 @@
+"""A solve that begins from the result of a problem that was edited since."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+import mipfs
+from mipfs import models
+from mipfs.data.instance import Instance
+from mipfs.drivers import last
+from mipfs.drivers.replanted import Bounded
+from mipfs.drivers.waiting import packed, packed_all, unpacked
+from mipfs.errors import RowError, UsageError
+from mipfs.inner.boolean_node import FREE, INSIDE, Warm
+from mipfs.kernels.bound import earned
+from mipfs.problem import Problem
+from tests import edits
+
+
+@pytest.fixture(scope="module")
+def data() -> Instance:
+    """Random data, with an optimum that has a rival."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 12)) @ (np.eye(12) + 0.3 * rng.normal(size=(12, 12)))
+    y = np.where(X[:, :4] @ rng.normal(size=4) + rng.normal(size=60) > 0, 1, -1)
+    return Instance.from_arrays(X, y)
+
+
+@pytest.fixture(scope="module")
+def problem(data: Instance) -> Problem:
+    return Problem(data, M=5, C=0.5)
+
+
+@pytest.fixture(scope="module")
+def first(problem: Problem) -> mipfs.Result:
+    return mipfs.solve(problem, threads=1)
+
+
+def _without(problem: Problem, support: tuple[str, ...]) -> Problem:
+    row = np.isin(problem.data.feature_names, support).astype(float)
+    return problem.with_rows([row], -np.inf, row.sum() - 1.0, ["cut"])
+
+
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_an_edited_problem_has_its_own_optimum_and_proof(
+    driver: str, problem: Problem, first: mipfs.Result, tmp_path: Path
+) -> None:
+    changed = _without(problem, first.selected)
+    first.save(tmp_path / "first.json")
+    cold = mipfs.solve(changed, driver)
+    for given in (first, tmp_path / "first.json"):
+        warm = mipfs.solve(changed, driver, warm=given)
+        assert edits.differs(warm, cold) == ""
+        assert warm.warm_from is not None
+        assert warm.warm_from["changed"] == ["rows"]
+        assert mipfs.verify(warm, problem.data).accepted
+
+
+def test_the_same_problem_asks_for_nothing_more(problem: Problem, first: mipfs.Result) -> None:
+    again = mipfs.solve(problem, threads=1, warm=first)
+    assert again.warm_from is not None
+    assert again.warm_from["changed"] == []
+    assert again.warm_from["opened"] <= 0.2 * again.warm_from["leaves"]
+    assert again.counters["nodes"] < first.counters["nodes"]
+
+
+def test_kelley_begins_with_the_old_dual_vector(problem: Problem, first: mipfs.Result) -> None:
+    found = mipfs.solve(problem.replace(M=4), "kelley", warm=first)
+    assert found.bound == pytest.approx(mipfs.solve(problem.replace(M=4), "kelley").bound, rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"loss": "squared-hinge"}, "loss"),
+        ({"bias": False}, "intercept"),
+        ({"class_weight": "balanced"}, "class_weight"),
+    ],
+)
+def test_what_dual_vectors_are_about_may_not_change(
+    change: dict[str, Any], said: str, problem: Problem, first: mipfs.Result
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        mipfs.solve(problem.replace(**change), warm=first)
+
+
+def test_other_data_and_drivers_without_it_are_refused(problem: Problem, first: mipfs.Result) -> None:
+    other = Instance.from_arrays(problem.data.block().values + 1.0, problem.data.y)
+    with pytest.raises(UsageError, match="other data"):
+        mipfs.solve(Problem(other, M=5, C=0.5), warm=first)
+    with pytest.raises(UsageError, match="branch, gbd, kelley"):
+        mipfs.solve(problem, "conic", warm=first)
+
+
+def test_a_dual_vector_of_a_file_that_is_none_is_made_one(
+    problem: Problem, first: mipfs.Result, tmp_path: Path
+) -> None:
+    """A forged one proves nothing that is not so: the answer is that of the problem."""
+    first.save(tmp_path / "r.json")
+    loaded = mipfs.Result.load(tmp_path / "r.json")
+    assert loaded.certificate is not None
+    place = tmp_path / loaded.certificate["file"]
+    arrays = dict(np.load(place))
+    arrays["dual_q"] = arrays["dual_q"] - 3  # eight times too large, above every top
+    np.savez(place, **arrays)
+    object.__setattr__(loaded, "sidecar", place.read_bytes())
+    warm = mipfs.solve(problem, warm=loaded, threads=1)
+    assert edits.differs(warm, first) == ""
+    assert mipfs.verify(warm, problem.data).accepted
+
+
+def test_a_model_goes_on_by_itself_and_its_parameters_are_its_own(data: Instance) -> None:
+    model = models.fsp_m(data, M=4, C=0.5)
+    begun = mipfs.solve(model)
+    assert begun.warm_from is None
+    model.select.cut = pyo.Constraint(expr=sum(model.select.sigma[j] for j in begun.selected) <= 3)
+    assert (mipfs.solve(model).warm_from or {})["changed"] == ["rows"]
+    model.C, model.M, model.lam = 1.0, 3, 0.25
+    now = mipfs.problem_of(model)
+    assert (now.C, now.M, now.lam) == (1.0, 3, 0.25)
+    warm, cold = mipfs.solve(model), mipfs.solve(model, warm=False)
+    assert edits.differs(warm, cold) == ""
+    assert pyo.value(model.objective) == pytest.approx(cold.objective, rel=1e-4)
+    assert last.kept(model) is warm
+    assert last.kept(model.clone()) is None
+    model.del_component(model.C)
+    model.C = pyo.Param(initialize=3.0, mutable=True)
+    with pytest.raises(RowError, match="C is not the parameter"):
+        mipfs.solve(model)
+    before = len(last._KEPT)
+    del model
+    gc.collect()
+    assert len(last._KEPT) < before
+
+
+def test_parameters_of_the_boolean_relaxation(data: Instance) -> None:
+    made = models.boolean_relaxation(data, M=4, C=0.5, loss="hinge", bias=True)
+    mipfs.solve(made, "branch")
+    made.parameters["C"].value, made.parameters["M"].value = 1.0, 3
+    found = mipfs.solve(made, "branch")
+    assert (found.warm_from or {})["changed"] == ["M", "C"]
+    assert edits.differs(found, mipfs.solve(Problem(data, M=3, C=1.0))) == ""
+    made.cvxpy.solve()
+    assert made.cvxpy.value <= found.objective * (1 + 1e-6)
+    made.parameters["M"].value = 2.5
+    with pytest.raises(UsageError, match="whole"):
+        mipfs.problem_of(made)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_nodes_are_bounded_and_screened_as_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, k, M = 6, 9, int(rng.integers(1, 6))
+    gain, base = rng.normal(size=(m, k)), rng.normal(size=m) + 5.0
+    states = rng.choice([FREE, FREE, INSIDE, 2 if INSIDE != 2 else 3], size=(m, k)).astype(np.int8)
+    cutoff = float(base.mean() + rng.normal())
+    every = Bounded.of(base, gain, states, M)
+    inside, out = every.screened(cutoff)
+    for t in range(m):
+        free = np.flatnonzero(states[t] == FREE)
+        held = gain[t][states[t] == INSIDE]
+        if held.size > M:
+            continue
+        order = free[np.argsort(-gain[t][free], kind="stable")]
+        bound, goes_in, goes_out = earned(base[t], held.tolist(), gain[t][order].tolist(), M - held.size, cutoff)
+        assert every.bound[t] == pytest.approx(bound, rel=1e-12)
+        assert np.array_equal(np.flatnonzero(inside[t]), np.sort(order[:goes_in]))
+        assert np.array_equal(np.flatnonzero(out[t]), np.sort(order[goes_out:]))
+
+
+def test_many_nodes_are_packed_as_one() -> None:
+    rng = np.random.default_rng(0)
+    states = rng.integers(0, 3, size=(5, 70)).astype(np.int8)
+    w = np.where(rng.random((5, 70)) < 0.2, rng.normal(size=(5, 70)), 0.0).astype(np.float32)
+    nodes = packed_all(states, w, np.arange(5.0), 0.5)
+    for t in range(5):
+        one = packed(states[t], Warm(w[t], float(t), 0.5), 0.0, 0, 0)
+        for found, at in ((nodes, t), (one, 0)):
+            again, warm = unpacked(found, at, 70)
+            assert np.array_equal(again, states[t])
+            assert np.array_equal(warm.w, w[t])
+            assert (warm.b, warm.rho) == (float(t), 0.5)
+
+
+@pytest.mark.slow
+def test_random_chains_of_edits() -> None:
+    """Two; `python -m tests.edits` has hundreds."""
+    from collections import Counter
+
+    assert edits.chain(1, 5, Counter()) == []
+
+
+def test_the_summary_says_what_it_began_from(problem: Problem) -> None:
+    first = mipfs.solve(problem, threads=1)  # which no file holds
+    assert "warm from" not in first.summary()
+    again = mipfs.solve(problem.replace(C=2.0 * problem.C), warm=first)
+    assert again.warm_from is not None
+    used = "its selection" if again.warm_from["start"] else "nothing of it was of use"
+    assert f"the result before, with C changed: {used}" in again.summary()
