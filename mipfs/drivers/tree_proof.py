@@ -158,7 +158,7 @@ class TreeProof:
         return self._shown[price]
 
     def rays(self, causes: Integers) -> Integers:
-        """The proof's numbers of the multipliers that show sides of rows to be broken, (2·rows,): of those in `causes`."""
+        """The proof's numbers of multipliers that show sides of rows to be broken, (2·rows,): of those in `causes`."""
         propagation = self.relaxation.propagation
         if not self._rays.size:
             self._rays = np.full(2 * propagation.count, -1)
