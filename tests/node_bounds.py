@@ -26,7 +26,8 @@ import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
-from mipfs.inner.rows_node import Ask, RowsRelaxation
+from mipfs.inner.footpath import Ask
+from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels import batch
 from mipfs.settings import BatchSettings
 

@@ -36,11 +36,9 @@ from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
-from mipfs.inner.array_batch import ArrayBatch
 from mipfs.inner.batch import Batch
-from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
-from mipfs.inner.rows_node import relaxes
+from mipfs.inner.rows_node import RowsRelaxation, relaxes
 from mipfs.inner.unit import Unit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
@@ -359,7 +357,7 @@ def _planted(run: Run, supports: Supports) -> BranchAndBound:
     make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
     tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
     found = BranchAndBound(run, supports, make() if tree is None else tree, earlier, units)
-    LOG.debug("nodes are relaxed by %s", WAYS[found.tree.relaxation.relax])
+    LOG.debug("nodes are relaxed by %s", ", those left by ".join(WAYS[way] for way in found.tree.relaxation.ways))
     found.begin(is_new=tree is None)
     return found
 
@@ -405,14 +403,16 @@ def _gone_on(
 def kernels(problem: Problem, relax: str | None = None) -> Sequence[Sequence[Step]]:
     """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
     everything, stop = np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)
-    how = relaxes(problem, relax)
-    if how == "batch":
-        return Batch(problem, everything, stop).kernels()
-    if how == "interior":
-        return ()
-    if how == "array":
-        return ArrayBatch(problem, everything, stop).kernels()
-    return Relaxation(problem, everything, stop).kernels(not problem.selection.is_plain)
+    relaxation = RowsRelaxation(problem, everything, lambda: False, stop, relax=relax)
+    own = relaxation.footpath.kernels(relaxation.propagation.sides)
+    if relaxation.kernel is None:
+        return [own]
+    if isinstance(relaxation.kernel, Batch):
+        others = [] if relaxation.newton is None else relaxation.newton().kernels(not problem.selection.is_plain)
+        first, second = relaxation.kernel.kernels()
+        return [first, [*second, *own], *others]
+    first, second = relaxation.kernel.kernels(not problem.selection.is_plain)
+    return [first, [*second, *own]]
 
 
 def relaxes_by(problem: Problem, options: Any) -> str | None:

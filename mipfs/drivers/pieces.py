@@ -45,6 +45,7 @@ class Pieces:
 
     Attributes
     ----------
+    heads : (B,) as they were given
     totals : (B,) TOTALS of every piece
     prices : (D, rows) multipliers that go with the fresh dual vectors
     """
@@ -53,13 +54,18 @@ class Pieces:
         self, found: Sequence[Found], heads: npt.NDArray[Any], goes_on: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self._found = found
-        self._heads = heads
+        self.heads = heads
         self._goes_on = np.zeros(heads.size, dtype=bool) if goes_on is None else goes_on
         self.totals = self._joined("totals")
         self.prices = self._joined("prices")
 
     def _joined(self, name: str) -> npt.NDArray[Any]:
         return one_after_the_other([getattr(one, name) for one in self._found])
+
+    @property
+    def causes(self) -> Integers:
+        """The sides of rows that refute places, −1 of other places."""
+        return np.asarray(self._joined("places")["cause"])
 
     def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
@@ -86,7 +92,7 @@ class Pieces:
         children = np.stack((places["outside"], places["inside"]), axis=1)
         numbered = None if numbers is None else self._shown(numbers, places)
         self._first = proof.attach_all(
-            self._heads["place"], n_places, feature, children, dual, places["value"], numbered
+            self.heads["place"], n_places, feature, children, dual, places["value"], numbered
         )
 
     def _put_behind(self, first: Integers) -> None:
@@ -95,7 +101,7 @@ class Pieces:
         if later.size:
             ends = np.cumsum(self._joined("counts"))[later - 1] - 1
             local = one_after_the_other([one.back.heads for one in self._found])["place"][ends]
-            self._heads["place"][later] = first[later - 1] + local
+            self.heads["place"][later] = first[later - 1] + local
 
     @property
     def _is_gone_on(self) -> npt.NDArray[np.bool_]:
@@ -120,7 +126,7 @@ class Pieces:
     def _position(self, dual: Integers, counts: Integers) -> Integers:
         """Where the dual vectors `dual` of the pieces, of which piece i has counts_i, are in the store."""
         offset = np.repeat(self._begun + self._before - 1, counts)
-        return np.where(dual > 0, dual + offset, np.repeat(self._heads["dual"], counts))
+        return np.where(dual > 0, dual + offset, np.repeat(self.heads["dual"], counts))
 
     def offers(self) -> Iterator[list[tuple[npt.NDArray[np.float32], float, bool]]]:
         """Of every piece the weights to round, what their σ add up to, and whether they are those of its first node."""
@@ -137,7 +143,7 @@ class Pieces:
         heads["start"] += np.repeat(np.cumsum(sizes) - sizes, [one.back.heads.size for one in self._found])
         place, parent = heads["place"], heads["dual"].copy()
         moved = place + np.repeat(self._first, counts)
-        heads["place"] = np.where(place > 0, moved, np.repeat(self._heads["place"], counts))
+        heads["place"] = np.where(place > 0, moved, np.repeat(self.heads["place"], counts))
         heads["dual"] = self._position(parent, counts)
         heads["prices"] = -1 if numbers is None else self._of(numbers.first, numbers.others, parent, counts)
         heads = heads[~self._is_gone_on]

@@ -1,8 +1,8 @@
 """The open nodes of a branch-and-bound over the atoms, the proof of the closed ones, and their node solver.
 
 A batch of nodes is explored by any threads, each a subtree in compiled code, and merged in order; see
-`mipfs.drivers.branch`, whose tree this is. Where the kernels cannot carry the atoms or the rows, the interior point
-solves node after node, and the tree takes each step itself.
+`mipfs.drivers.branch`, whose tree this is. Who relaxes a node (`mipfs.inner.rows_node`) does not matter here: what is
+left of it is a piece of the proof and open nodes. The tree opens the root, and evaluates the selections that are left.
 
 The user's rows are fixed and refuted by propagation (`mipfs.inner.propagation`), a node's bound holds them by
 multipliers y, which its children inherit, and where extra variables are whole numbers `gbd` takes over. A problem
@@ -26,8 +26,9 @@ from mipfs.drivers.tree_proof import Node, TreeProof
 from mipfs.drivers.waiting import Waiting, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.completions import are_few
+from mipfs.inner.footpath import RowsOutcome
 from mipfs.inner.node_solver import NodeSolver
-from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import NOTHING, Explored, Unit
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
@@ -41,8 +42,10 @@ from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.settings import TreeSettings
 
-APART = subtree.STUCK, subtree.LEAF
-"""Nodes that explorations leave and that do not wait: the interior point has solved them, or they are one selection."""
+LEAVES = subtree.LEAF, subtree.BARREN
+"""Nodes that are left as one selection, or none."""
+APART = subtree.STUCK, *LEAVES
+"""Nodes that do not wait: another has relaxed them, or nothing is left to relax."""
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -303,41 +306,38 @@ class Tree(TreeProof):
     ) -> None:
         """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
-        First the subtrees that were explored, as whole arrays; then, once `before` is done, what the interior point
-        found, and what explorations left as one selection each: these ask for SVMs.
+        First all pieces, as whole arrays; then, once `before` is done, what is left as one selection each: these ask
+        for SVMs.
         """
-        outcomes, stuck, leaves = self.enter_all(units, found)
+        leaves = self.enter_all(units, found)
         self.learnt = self.learnt.followed_by([one.learnt for one in found if one is not None])
         before()
-        self.rescued += len(stuck)
-        outcomes += zip(stuck, (outcome for one in found if one is not None for outcome in one.rescued), strict=True)
-        for node, outcome in outcomes:
-            self.take_in(node, outcome)
         for node in leaves:
             self.leaf(node)
 
-    def enter_all(
-        self, units: Sequence[Unit], found: Sequence[Explored | None]
-    ) -> tuple[list[tuple[Node, RowsOutcome]], list[Node], list[Node]]:
-        """Enter what was explored; returns what the interior point solved, stuck nodes, and leaves."""
-        heads, pieces, outcomes = list[npt.NDArray[Any]](), list[Found](), list[tuple[Node, RowsOutcome]]()
+    def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Node]:
+        """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
+        heads, pieces, rescued = list[npt.NDArray[Any]](), list[Found](), list[list[Found]]()
         goes_on = list[bool]()
         for unit, one in zip(units, self._whole(units, found), strict=True):
             if one is None:
                 if not unit.goes_on:
                     self.waiting.extend(unit.nodes, in_order=True)
-                continue
-            for at, outcome in zip(np.flatnonzero(~one.explored).tolist(), one.outcomes, strict=True):
-                outcomes.append((self.node(unit.nodes, at), outcome))
-            if one.found is not None:
+            elif one.found is not None:
                 self.count_enumerated(one.found.totals if unit.is_enumerated else one.found.totals[:0])
-                heads.append(unit.nodes.heads[one.explored])
+                heads.append(unit.nodes.heads)
                 pieces.append(one.found)
-                goes_on += [unit.goes_on] * pieces[-1].totals.size
+                rescued.append(one.rescued)
+                goes_on += [unit.goes_on] * one.found.totals.size
         if not pieces:
-            return outcomes, [], []
-        joined = one_after_the_other(heads)
-        return outcomes, *self.take_pieces(Pieces(pieces, joined, np.array(goes_on)), joined["prices"])
+            return []
+        stuck, leaves = self.take_pieces(Pieces(pieces, one_after_the_other(heads), np.array(goes_on)))
+        self.rescued += stuck.size
+        while stuck.size:
+            pieces, rescued = [one[0] for one in rescued if one], [one[1:] for one in rescued]
+            stuck, more = self.take_pieces(Pieces(pieces, stuck))
+            leaves += more
+        return leaves
 
     def _whole(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Explored | None]:
         """What came of units, with nothing between two that go on with one node: what is missing there is left open."""
@@ -351,17 +351,18 @@ class Tree(TreeProof):
             comes = unit.goes_on and (comes or one is not None)
         return whole
 
-    def take_pieces(self, pieces: Pieces, prices: Integers) -> tuple[list[Node], list[Node]]:
-        """Enter the pieces of explorations into the proof, and keep what they left open but stuck nodes, and leaves."""
+    def take_pieces(self, pieces: Pieces) -> tuple[npt.NDArray[Any], list[Node]]:
+        """Enter pieces into the proof, and keep what they left open; returns the records of stuck nodes, and leaves."""
         numbers = None
         if self.relaxation.propagation.count:
-            others = self.prices.add_all(pieces.prices)
-            numbers = Numbers(prices, self.numbers(prices), others, self.numbers(others), self.rays)
+            first, others = pieces.heads["prices"], self.prices.add_all(pieces.prices)
+            numbers = Numbers(first, self.numbers(first), others, self.numbers(others), self.rays(pieces.causes))
         pieces.enter(self.proof, self.relaxation.alive, numbers)
         self.count(pieces)
         back = pieces.back(numbers)
         why = back.heads["why"]
-        stuck, leaves = ([self.node(back, at) for at in np.flatnonzero(why == kind).tolist()] for kind in APART)
+        leaves = [self.node(back, at) for at in np.flatnonzero(np.isin(why, LEAVES)).tolist()]
+        stuck = back.heads[why == subtree.STUCK]
         why[why == subtree.REST] = subtree.OPEN
         self.waiting.extend(back._replace(heads=back.heads[~np.isin(why, APART)]))
         return stuck, leaves
@@ -387,72 +388,17 @@ class Tree(TreeProof):
         self.svms += int(totals["svms"].sum())
         self.svm_steps += int(totals["steps"].sum())
 
-    def take_in(self, node: Node, outcome: RowsOutcome) -> None:
-        """Take over what the interior point found at a node: prune it, or fix, and split it.
-
-        A node that the kernels carry goes back to them, to be split as it stands; one that they gave up twice is split
-        here.
-        """
-        self.n_nodes += 1
-        self.steps += outcome.steps
-        if outcome.ray is not None:
-            self.refute(node.place, outcome.ray)
-            return
-        place = node.place
-        states = node.states
-        fixes = outcome.fixed_in.size + outcome.fixed_out.size
-        better = outcome.bound > node.bound
-        y = outcome.prices.y
-        if better or fixes:
-            fresh = self.proof.add_dual(outcome.whole, outcome.q)
-        if better:
-            node = replace(node, bound=outcome.bound, dual=fresh, y=y)
-        if node.bound >= self.cutoff:
-            self.close(node, node.bound)
-            return
-        if fixes:
-            place, states = self.screen(place, fresh, y, states, outcome.fixed_in, outcome.fixed_out, self.cutoff)
-            after = self.relaxation.propagation(states)
-            place, states = self.take(place, after)
-            if after.broken is not None:
-                self.refute(place, self.relaxation.propagation.ray(after.broken))
-                return
-        warm = outcome.warm
-        is_carried = self.relaxation.kernel is not None and node.warm.rho > 0.0
-        if is_carried:
-            warm = Warm(warm.w, warm.b, -warm.rho)
-        node = replace(node, place=place, states=states, warm=warm, age=0, why=subtree.OPEN)
-        if is_carried:
-            self.push(node)
-        else:
-            self.go_on(node, outcome)
-
-    def go_on(self, node: Node, outcome: RowsOutcome) -> None:
-        """Evaluate the one selection that is left; or round, and split."""
-        free = np.flatnonzero(node.states == FREE)
-        M = self.run.problem.M
-        if free.size == 0 or (M is not None and np.count_nonzero(node.states == INSIDE) >= M):
-            self.leaf(node)
-            return
-        sigma = outcome.sigma[free]
-        is_integral = not np.any(np.minimum(sigma, 1.0 - sigma) > self.settings.integral)
-        often = self.n_nodes <= self.settings.roundings or self.n_nodes % self.settings.rounding_every == 0
-        if often or is_integral:
-            self.round(outcome)
-            if node.bound >= self.cutoff:
-                self.close(node, node.bound)
-                return
-        self.split(node, self.relaxation.to_split(node.states, outcome, self.cutoff))
-
     def leaf(self, node: Node) -> None:
-        """One selection is left: evaluate it, and close the node with its own dual vector."""
+        """One selection is left, or none: evaluate it, and close the node with its own dual vector."""
         problem = self.run.problem
         pricing = self.relaxation.pricing
         sigma = np.zeros(problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
-        if not self.run.oracle.contains(sigma):
-            low = sigma.astype(float)
-            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
+        if node.why == subtree.BARREN or not self.run.oracle.contains(sigma):
+            low, high = sigma.astype(float), sigma.astype(float)
+            if node.why == subtree.BARREN:
+                high[self.relaxation.alive[node.states == FREE]] = 1.0
+            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, high)[1])
             return
         if is_final := node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
@@ -499,16 +445,6 @@ class Tree(TreeProof):
         sigma[self.relaxation.alive[states == INSIDE]] = True
         if not self.supports.was_seen(sigma) and self.run.problem.selection.contains(sigma):
             self.supports.evaluate(sigma)
-
-    def split(self, node: Node, j: int) -> None:
-        """Open both children of a node on atom j, with what the rows fix in them."""
-        places = self.proof.split(node.place, int(self.relaxation.alive[j]))
-        if len(self.run.problem.selection.rows.extra) == 0:
-            self.proof.keep_bound(node.place, node.dual, node.bound, self.shown(node.y))
-        for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
-            states = node.states.copy()
-            states[j] = value
-            self.enter(replace(node, place=place, states=states, why=subtree.OPEN))
 
     @property
     def relaxed_work(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ class TreeProof:
         self.prices = Prices(len(self.run.problem.selection.rows))
         self._needed = 0
         self._shown = dict[int, int]()
-        self.__dict__.pop("rays", None)
+        self._rays = np.empty(0, dtype=np.int64)
 
     def screen(
         self,
@@ -158,12 +157,15 @@ class TreeProof:
             self._shown[price] = -1 if shown is None else self.proof.keep(shown)
         return self._shown[price]
 
-    @cached_property
-    def rays(self) -> Integers:
-        """The proof's numbers of the multipliers that show one side of a row to be broken."""
+    def rays(self, causes: Integers) -> Integers:
+        """The proof's numbers of multipliers that show sides of rows to be broken, (2·rows,): of those in `causes`."""
         propagation = self.relaxation.propagation
-        sides = (propagation.cause(side) for side in range(2 * propagation.count))
-        return np.array([self.proof.keep(propagation.ray(cause)) for cause in sides], dtype=np.int64)
+        if not self._rays.size:
+            self._rays = np.full(2 * propagation.count, -1)
+        for side in np.unique(causes[causes >= 0]).tolist():
+            if self._rays[side] < 0:
+                self._rays[side] = self.proof.keep(propagation.ray(propagation.cause(side)))
+        return self._rays
 
     def shown(self, y: Array) -> Multipliers | None:
         """The multipliers as the proof keeps them; None where the rows play no part."""
@@ -206,7 +208,7 @@ class TreeProof:
         self.proof = anew(self.proof, duals.size, used)
         self._needed = self.n_bytes
         self._shown = {}
-        self.__dict__.pop("rays", None)
+        self._rays = np.empty(0, dtype=np.int64)
         return np.asarray(place, dtype=np.int64)
 
 

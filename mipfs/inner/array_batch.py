@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mipfs.errors import MissingExtraError, UsageError
 from mipfs.inner.batch import Batch, Handed
-from mipfs.kernels import batch
+from mipfs.kernels import batch, subtree
 from mipfs.kernels.batch_structures import Lanes, Shape
 from mipfs.kernels.loss import ArrayLoss
 from mipfs.kernels.propagation import FREE, INSIDE
@@ -290,7 +290,7 @@ class ArrayBatch(Batch):
         samples, grid, rows, limits, given, pieces, own = handed
         steps = self.made(handed)
         lanes, one, count, solved = own.lanes, self._iteration, 0, 0
-        batch.plant_all(pieces)
+        subtree.plant_all(pieces)
         state: State | None = None
         while not self.stop[0]:
             begun = count

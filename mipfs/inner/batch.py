@@ -268,9 +268,9 @@ class Batch:
         handed = _, grid, _, _, _, pieces, _ = self.laid_out(nodes, duals, limits, sides, prices)
         try:
             self._explore(handed)
-        except ZeroDivisionError:  # numbers are too far apart: the nodes are for the interior point
+        except ZeroDivisionError:  # numbers are too far apart: the nodes are for others
             units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
-            batch.plant_all(pieces)
+            subtree.plant_all(pieces)
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gathered(pieces)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -164,14 +164,17 @@ def coarser(
     ), n * size * 2.0**-settings.coarse + square * 4.0**-settings.coarse
 
 
-class Once:
+Made = TypeVar("Made")
+
+
+class Once(Generic[Made]):
     """What is made when it is first asked for, once for all copies of who holds it, whatever their thread."""
 
-    def __init__(self, make: Callable[[], tuple[TwoWays, Numbers]]) -> None:
-        self._make: Callable[[], tuple[TwoWays, Numbers]] | None = make
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make: Callable[[], Made] | None = make
         self._lock = Lock()
 
-    def __call__(self) -> tuple[TwoWays, Numbers]:
+    def __call__(self) -> Made:
         with self._lock:
             if self._make is not None:
                 self._made = self._make()
@@ -338,7 +341,7 @@ class Relaxation:
         return units.gathered(pieces)
 
     def _give_up(self, node: OpenNodes, dual: FirstDuals, prices: Array, handed: Handed) -> None:
-        """Leave a node as it is, for the interior point."""
+        """Leave a node as it is, for another."""
         self._lay_out(node, dual, prices, handed)
         piece = Piece(*(array[0] for array in handed[5]))
         subtree.plant(piece)

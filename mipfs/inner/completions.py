@@ -174,7 +174,7 @@ class Completions:
         if not enumeration.enumerate_nodes(handed, sides, nodes, asked, left, ruled, stop):
             raise ValueError("the open nodes are those of other atoms")
         found = _found(left, ruled, rows, self.alive.size)
-        return Explored(np.ones(len(unit), dtype=bool), found if found.places.size else None, [], [])
+        return Explored(found if found.places.size else None, [])
 
 
 def _found(left: Left, ruled: Ruled, rows: int, k: int) -> Found:

@@ -12,10 +12,9 @@ boxes, moves y with its iterations (`mipfs.kernels.batch`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,57 +25,24 @@ from mipfs.inner.array_batch import ArrayBatch
 from mipfs.inner.batch import Batch, Relaxed, leaves_less
 from mipfs.inner.batch import carries as batch_carries
 from mipfs.inner.boolean import Boolean, Known, Solved
-from mipfs.inner.boolean_node import (
-    FREE,
-    INSIDE,
-    NEGLIGIBLE_SIGMA,
-    OUTSIDE,
-    Outcome,
-    Relaxation,
-    States,
-    Warm,
-    branching,
-    carries,
-)
+from mipfs.inner.boolean_node import FREE, INSIDE, NEGLIGIBLE_SIGMA, OUTSIDE, Once, Relaxation, States, Warm, carries
 from mipfs.inner.completions import Completions
+from mipfs.inner.footpath import Ask, Footpath, RowsOutcome
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.tall import known, may_pay
 from mipfs.inner.unit import Explored, Unit
 from mipfs.kernels.bound import added, gains, screened
-from mipfs.kernels.node import place_to_split
 from mipfs.kernels.subtree import STUCK
+from mipfs.kernels.units import Found
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_of_dual, dual_top, feasible_dual
-from mipfs.proof.proof import Multipliers
+from mipfs.proof.cuts import Cut, cut_of_dual, feasible_dual
 from mipfs.selection.selection import Rows
 from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class RowsOutcome(Outcome):
-    """A solved node and the prices of its rows.
-
-    Attributes
-    ----------
-    prices : Prices, which with the dual vector earn the bound
-    ray : (r,) multipliers that show that the rows leave the node no selection, or None
-    """
-
-    prices: Prices
-    ray: Multipliers | None = None
-
-
-class Ask(NamedTuple):
-    """How far the interior point solves a node: `cutoff`, `tol` and `share` of LIMITS (`mipfs.kernels.structures`)."""
-
-    cutoff: float
-    tol: float
-    share: float
 
 
 def prices_suffice(problem: Problem) -> bool:
@@ -86,6 +52,11 @@ def prices_suffice(problem: Problem) -> bool:
         plain = problem.replace(rows=Rows.empty(problem.atoms.count), derived=())
         return len(problem.rows.extra) == 0 and carries(plain)
     return carries(problem)
+
+
+def is_rescued(problem: Problem) -> bool:
+    """Whether Newton's steps take what ADMM does not bring home."""
+    return problem.regulariser.is_monotone and prices_suffice(problem)
 
 
 def relaxes(problem: Problem, wanted: str | None = None) -> str:
@@ -157,6 +128,7 @@ class RowsRelaxation:
         self.propagation = Propagation(problem.selection, alive)
         self.nodes, self.batch, self.relax, self.device = nodes, batch, relaxes(problem, relax), device
         self.kernel = self._below(alive, stop)
+        self.newton = self._behind(alive)
         self.of_completions = completions
         self._known: list[Known | None] = []
 
@@ -170,6 +142,13 @@ class RowsRelaxation:
         if self.relax == "array":
             return ArrayBatch(*given, self.batch.of_arrays()).on(self.device)
         return Batch(*given, self.batch)
+
+    def _behind(self, alive: Integers) -> Once[Relaxation] | None:
+        """Newton's steps, for nodes that ADMM does not bring home: made when there is one."""
+        if self.relax not in ("batch", "array") or not is_rescued(self.problem):
+            return None
+        given = self.problem, alive, np.zeros(1, dtype=np.int8), self.rule, self.nodes
+        return Once(lambda: Relaxation(*given))
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -217,6 +196,7 @@ class RowsRelaxation:
         other.__dict__.pop("completions", None)
         if self.kernel is not None:
             other.kernel = other._below(other.alive, self.kernel.stop)
+            other.newton = other._behind(other.alive)
         return other
 
     def begin_root(self, states: States) -> None:
@@ -271,23 +251,38 @@ class RowsRelaxation:
         return max(1, self.problem.data.n_samples * self.alive.size) * self.budget
 
     def explore_unit(self, unit: Unit) -> Explored:
-        """Explore the subtrees below some nodes, and solve by the interior point those that are not for the kernel."""
+        """Explore the subtrees below some nodes; those that one way does not bring home are the next one's."""
         if unit.is_enumerated:
             return self.completions.explore(unit, self.propagation.sides, self.stop)
-        explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
-        found, rescued = None, list[RowsOutcome]()
-        if self.kernel is not None and explored.any():
-            own = unit if explored.all() else unit.part(np.flatnonzero(explored))
-            found = self.kernel.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices)
-            rescued = self._each(own.stuck(found)) if np.any(found.back.heads["why"] == STUCK) else []
-        outcomes = [] if explored.all() else self._each(unit.part(np.flatnonzero(~explored)))
-        return Explored(explored, found, outcomes, rescued)
+        stages, own = list[Found](), unit
+        for one in self._in_turn(unit):
+            stages.append(one.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices))
+            if not np.any(stages[-1].back.heads["why"] == STUCK):
+                break
+            own = own.stuck(stages[-1])
+        return Explored(stages[0], stages[1:])
 
-    def _each(self, unit: Unit) -> list[RowsOutcome]:
-        """Solve nodes by the interior point, one after the other."""
-        opened = unit.opened(dual_top(self.problem), self.alive.size)
-        asks = [Ask(float(one["cutoff"]), float(one["tol"]), float(one["share"])) for one in unit.limits]
-        return [self.explore(*node, ask) for node, ask in zip(opened, asks, strict=True)]
+    def _in_turn(self, unit: Unit) -> Iterator[Relaxation | Batch | Footpath]:
+        """Who relaxes the nodes of a unit, and whoever takes over what the one before does not bring home.
+
+        Prices that seem to lose much are found anew by the interior point alone.
+        """
+        if self.kernel is not None:
+            yield self.kernel
+            if self.newton is not None and not unit.is_dear:
+                yield self.newton().stopped_by(self.stop)
+        yield self.footpath
+
+    @property
+    def ways(self) -> list[str]:
+        """What relaxes nodes, by their names as of `relaxes`: each what the one before does not bring home."""
+        first = [] if self.kernel is None else [self.relax]
+        return [*first, *["kernels"] * (self.newton is not None), "interior"]
+
+    @property
+    def footpath(self) -> Footpath:
+        """What relaxes nodes by the interior point, one after the other."""
+        return Footpath(self.problem, self.alive, self.stop, self.explore, self.rule, self.nodes)
 
     def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
         """Solve the relaxation of a node by the interior point, to a tolerance or until its fate is clear.
@@ -316,13 +311,6 @@ class RowsRelaxation:
 
         solved = self._interior().solve(*self._ends(states), ask.tol, enough)
         return self._outcome(solved, states, cutoff)
-
-    def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
-        """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""
-        w = outcome.warm.w.astype(float)
-        sigma = outcome.sigma.astype(float)
-        relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff))
-        return int(place_to_split(rule.made(), relaxed, states.astype(np.int8)))
 
     def bound(
         self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float

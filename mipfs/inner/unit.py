@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import States, Warm
-from mipfs.kernels.structures import Piece
 from mipfs.kernels.subtree import DEAR, STUCK
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes, laid_out
+from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.plumbing.arrays import Array, Integers
 
 
@@ -66,7 +64,7 @@ class Unit:
 
     Attributes
     ----------
-    nodes : OpenNodes; those whose prices seem to lose much are solved by the interior point
+    nodes : OpenNodes; those whose prices seem to lose much are for the interior point
     duals : FirstDuals, that earned their bounds
     limits : (B,) LIMITS of each
     prices : (B, rows) multipliers that earned their bounds
@@ -97,9 +95,9 @@ class Unit:
         return self.turn is not None and not self.turn.is_first
 
     @property
-    def explored(self) -> npt.NDArray[np.bool_]:
-        """(B,) which nodes are explored from, where there are kernels."""
-        return np.asarray(self.nodes.heads["why"] != DEAR)
+    def is_dear(self) -> bool:
+        """Whether the prices of some of its nodes seem to lose much, so that they are found anew."""
+        return bool(np.any(self.nodes.heads["why"] == DEAR))
 
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
@@ -107,39 +105,27 @@ class Unit:
         return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], learnt=self.learnt)
 
     def stuck(self, found: Found) -> Unit:
-        """The nodes that explorations from all of these left since their relaxation stalled, with the same limits."""
+        """The nodes that were not brought home from all of these, for another, with the same limits: without weights,
+        which each holds in its own way, and with no word of how old their prices are."""
         heads, fresh = found.back.heads, found.totals["duals"] - 1
         of = np.repeat(np.arange(len(self)), found.counts)
         before = len(self) + np.cumsum(fresh) - fresh - 1
         dual = np.where(heads["dual"] > 0, heads["dual"] + before[of], of)
         at = np.flatnonzero(heads["why"] == STUCK)
         nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
-        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], self.prices[of[at]], learnt=self.learnt)
-
-    def opened(self, c: Array, count: int) -> list[tuple[States, Warm, Array]]:
-        """States, warm start and dual vector of every node over `count` atoms, at loss weights c (n,)."""
-        pieces = Piece.of(len(self), 1, count, 0, 1, 0)
-        first = np.empty((len(self), c.size))
-        laid_out(self.nodes, self.duals, c, pieces, first)
-        heads = self.nodes.heads
-        warms = [
-            Warm(pieces.weights[t, 0], float(heads["intercept"][t]), float(heads["rho"][t])) for t in range(len(self))
-        ]
-        return [(pieces.states[t, 0], warm, first[t]) for t, warm in enumerate(warms)]
+        nodes.heads["weights"], nodes.heads["age"] = 0, 0
+        prices = np.concatenate([self.prices, found.prices])[dual[at]]
+        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], prices, learnt=self.learnt)
 
 
 class Explored(NamedTuple):
     """What came of a unit.
 
-    explored : (B,) which nodes were explored from
-    found : what these leave, in their order; None where there was none
-    outcomes : of the others, in their order
-    rescued : of the nodes that are stuck among those that explorations left, in their order
+    found : what the first who relaxed its nodes leaves of each, in their order; None where there was nothing to do
+    rescued : what others leave of nodes that are stuck among those that the one before left, in their order
     learnt : in this unit
     """
 
-    explored: npt.NDArray[np.bool_]
     found: Found | None
-    outcomes: list[Any]
-    rescued: list[Any]
+    rescued: list[Found]
     learnt: Learnt = NOTHING

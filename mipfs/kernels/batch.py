@@ -35,13 +35,9 @@ from mipfs.kernels.subtree import (
     LEAF,
     OPEN,
     STUCK,
-    fix,
-    hand_down,
-    is_decided,
-    keep_dual,
-    offer,
+    fathom,
     piece_of,
-    plant,
+    plant_all,
     prune,
     split,
 )
@@ -102,14 +98,6 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
             solved += found
         adapt(lanes, given.shape.y.size, rules.adapt, count)
     give_back(pieces)
-
-
-@compiled(nogil=True)
-def plant_all(pieces):  # type: ignore[no-untyped-def]
-    """Every piece is its open node alone."""
-    pieces = lent(pieces)
-    for i in range(pieces.totals.shape[0]):
-        plant(lent(piece_of(pieces, i)))
 
 
 @compiled(nogil=True)
@@ -617,7 +605,7 @@ def close_up(lanes, done, found, count):  # type: ignore[no-untyped-def]
 def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untyped-def]
     """Which of the first `count` nodes are solved far enough, or for too long: their lanes, in `done`; how many.
 
-    Those whose bound is above the cutoff; whose fate is clear; and those that were stuck before.
+    Those whose bound is above the cutoff, and whose fate is clear.
     """
     pieces, own = lent((pieces, own))
     lanes = own.lanes
@@ -629,7 +617,7 @@ def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untype
         known = node.bound / size if limit.rises != 0.0 else -np.inf
         is_over = lower >= edge + BEYOND * abs(edge)
         is_clear = _are_clear(lower, lanes.upper[b], edge, known, limit, rules, own.work.steering)
-        if is_over or is_clear or node.rho < 0.0 or lanes.used[b] >= rules.most:
+        if is_over or is_clear or lanes.used[b] >= rules.most:
             own.room.done[found] = b
             found += 1
     if found < own.room.done.size:
@@ -804,7 +792,7 @@ def _fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, inline="always")
 def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore[no-untyped-def]
-    """What becomes of a node that is done: prune, offer, fix, split; see `mipfs.kernels.subtree.explore_below`."""
+    """What becomes of a node that is done: it is pruned, fixed, split (`mipfs.kernels.subtree.fathom`)."""
     lanes, work, alive, rules = own.lanes, own.work, given.alive, given.rules
     b = own.room.done[f]
     of = lanes.of[b]
@@ -817,18 +805,6 @@ def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore
     _read_lane(alive, limit, piece, work, lanes, b, rules)
     _earn(given, grid, sides, limit, piece, own, f, of)
     piece.totals[0].steps += lanes.used[b]
-    keep_dual(None, grid, piece, work)
-    if node.bound >= limit.cutoff:
-        prune(piece, node)
-        return
-    offer(grid, piece, work)
-    node.why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most and node.rho > 0.0)
-    if node.why == STUCK:
-        return
-    hand_down(grid, piece, work)
-    if node.why == LEAF:
-        return
-    if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
-        return
-    if not is_decided(alive, piece, work):
+    why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most)
+    if fathom(alive, grid, sides, limit, piece, work, why):
         split(branch, alive, sides, limit, piece, work)

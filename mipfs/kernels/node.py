@@ -61,7 +61,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     root = np.sqrt(grid.size)
     for t in range(now.count):
         work.w[t] = piece.weights[chosen, work.columns[t]] / root
-    newton.rho = abs(node.rho)
+    newton.rho = node.rho
     newton.intercept = node.intercept
     newton.prox = work.steering.proximal
     newton.why = 0
@@ -182,14 +182,13 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     elif now.completes:
         tol, share = 0.1 * work.steering.exact, 1.0
     for _attempt in range(2):
-        if node.rho > 0.0:
-            goal = lent(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
-            relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
-            piece.totals[0].steps += now.steps
+        goal = lent(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
+        relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
+        piece.totals[0].steps += now.steps
         # Weights that overflowed are nothing to go on from.
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
-            newton.rho, newton.intercept = abs(node.rho), 0.0
+            newton.rho, newton.intercept = node.rho, 0.0
         now.undecided, now.sum = relaxed_of(
             work.w[:count], work.costs[:count], forced, room, work.sigma, work.classes[:count], work.tau[:count]
         )

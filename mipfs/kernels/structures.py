@@ -117,10 +117,9 @@ NODE = np.dtype(
     [(name, np.float64) for name in ("bound", "intercept", "rho")]
     + [(name, np.int64) for name in ("parent", "start", "place", "why", "next", "age")]
 )
-"""A node: its bound and the dual vector that earned it; intercept and ρ of its warm start (ρ < 0: it was stuck before
-and is split as it stands), and the dual vector of that; its place in the proof, −1 where it is done; why it goes back;
-what is solved next, `mipfs.kernels.node.RELAX` or `COMPLETE`; nodes above it whose multipliers were only stepped
-since some were found anew."""
+"""A node: its bound and the dual vector that earned it; intercept and ρ of its warm start, and the dual vector of that;
+its place in the proof, −1 where it is done; why it goes back; what is solved next, `mipfs.kernels.node.RELAX` or
+`COMPLETE`; nodes above it whose multipliers were only stepped since some were found anew."""
 PLACE = np.dtype(
     [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
 )

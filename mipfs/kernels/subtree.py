@@ -3,6 +3,9 @@
 From an open node on, best bound first, until the budget of nodes is spent. What is left open goes back to the caller,
 with a warm start and the dual vector that earned its bound; what is done is a piece of the proof, in its own numbering.
 A problem without rows is one with no rows: its nodes have no prices, and propagation fixes nothing in them.
+
+What becomes of a node that is relaxed (`fathom`, then `split`) does not depend on who relaxed it: Newton's steps here,
+ADMM (`mipfs.kernels.batch`), or the interior point, of whose nodes each is a piece of its own (`settle_relaxed`).
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
-OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST = 0, 1, 2, 3, 4, 5
-"""Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
-prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for that; it is what a unit
-of an enumeration leaves to the next one."""
+OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST, BARREN = 0, 1, 2, 3, 4, 5, 6
+"""Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved, and
+another relaxes it; the prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for
+that; it is what a unit of an enumeration leaves to the next one; an LP over its rows is empty."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 
@@ -60,21 +63,54 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         solve(steps, alive, samples, grid, sides, limit, piece, work)
         if work.stop[0] != 0 and not now.bound > -np.inf:
             break
-        keep_dual(samples, grid, piece, work)
-        if node.bound >= limit.cutoff:
-            prune(piece, node)
-            continue
-        offer(grid, piece, work)
-        node.why = fate(grid, limit, work, node)
-        if node.why == STUCK:
-            continue
-        hand_down(grid, piece, work)
-        if node.why == LEAF:
-            continue
-        if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
-            continue
-        if not is_decided(alive, piece, work) and not goes_on(alive, sides, piece, work):
+        is_split = fathom(alive, grid, sides, limit, piece, work, fate(grid, limit, work))
+        if is_split and not goes_on(alive, sides, piece, work):
             split(steps.branch, alive, sides, limit, piece, work)
+
+
+@compiled(nogil=True, inline="always")
+def fathom(alive, grid, sides, limit, piece, work, why):  # type: ignore[no-untyped-def]
+    """Prune a node that is relaxed, or offer it, fix what its dual vector and the rows fix; whether it is to be split.
+
+    why : what becomes of it where it is not pruned: STUCK, LEAF, or OPEN, which is split unless it is decided
+    """
+    now = work.now[0]
+    node = piece.nodes[now.node]
+    keep_dual(grid, piece, work)
+    if node.bound >= limit.cutoff:
+        prune(piece, node)
+        return False
+    offer(grid, piece, work)
+    node.why = why
+    if why == STUCK:
+        return False
+    hand_down(grid, piece, work)
+    if why == LEAF or (now.fixes > 0 and not fix(alive, sides, limit, piece, work)):
+        return False
+    return not is_decided(alive, piece, work)
+
+
+@compiled(nogil=True)
+def settle_relaxed(branch, alive, grid, sides, limits, pieces, work, of):  # type: ignore[no-untyped-def]
+    """What becomes of the node that a piece was planted with, once it is relaxed: `work` has its relaxation.
+
+    One that is decided is a leaf: nothing is left to relax.
+    """
+    alive, grid, sides, pieces, work = lent((alive, grid, sides, pieces, work))
+    piece = lent(piece_of(pieces, of))
+    node = piece.nodes[0]
+    if fathom(alive, grid, sides, limits[of], piece, work, OPEN):
+        split(branch, alive, sides, limits[of], piece, work)
+    elif node.place >= 0:
+        node.why = LEAF
+
+
+@compiled(nogil=True)
+def plant_all(pieces):  # type: ignore[no-untyped-def]
+    """Every piece is its open node alone."""
+    pieces = lent(pieces)
+    for i in range(pieces.totals.shape[0]):
+        plant(lent(piece_of(pieces, i)))
 
 
 @compiled(nogil=True, inline="always")
@@ -88,7 +124,7 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, inline="always")
 def plant(piece):  # type: ignore[no-untyped-def]
-    """A piece that is its open node alone."""
+    """A piece that is its open node alone; one whose prices seem to lose much is for another, who finds them anew."""
     total = piece.totals[0]
     node = piece.nodes[0]
     total.solved = 0
@@ -102,7 +138,7 @@ def plant(piece):  # type: ignore[no-untyped-def]
     total.offers = 1
     total.svms = 0
     node.place = open_place(piece)
-    node.why = OPEN
+    node.why = STUCK if node.why == DEAR else OPEN
     node.next = RELAX
     node.parent = 0
     node.start = 0
@@ -164,7 +200,7 @@ def prune(piece, node):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
+def keep_dual(grid, piece, work):  # type: ignore[no-untyped-def]
     """Count a solved node; keep its dual vector where that lifts its bound or fixes something."""
     now = work.now[0]
     total = piece.totals[0]
@@ -210,14 +246,14 @@ def offer(grid, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
+def fate(grid, limit, work):  # type: ignore[no-untyped-def]
     """What becomes of a node that is not pruned: STUCK, LEAF, or OPEN, which is split."""
     now = work.now[0]
     if now.is_leaf:
         return LEAF
     if now.completes:  # a completion whose SVM stalls is split off
         return OPEN
-    stalled = work.newton[0].why == STALLED and node.rho > 0.0 and np.isfinite(limit.cutoff)
+    stalled = work.newton[0].why == STALLED and np.isfinite(limit.cutoff)
     return STUCK if stalled and now.upper - now.lower > work.steering.far * (now.edge / grid.size - now.lower) else OPEN
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Warm
-from mipfs.inner.rows_node import Ask, RowsRelaxation, prices_suffice
+from mipfs.inner.footpath import Ask
+from mipfs.inner.rows_node import RowsRelaxation, prices_suffice
 from mipfs.kernels.prices import Relaxed, price, step
 from mipfs.kernels.structures import steering_of
 from mipfs.problem import Problem

@@ -326,13 +326,8 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pyt
             away: Unit = pickle.loads(pickle.dumps(unit))
             each = [solver.explore(away.part(np.array([at])), 60.0) for at in range(len(unit))]
             back: list[Explored] = [Explored(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
-            assert np.concatenate([one.explored for one in back]).tolist() == found.explored.tolist()
-            if found.found is not None:
-                words = b"".join(bytes_of(back)[len(Found._fields) :])
-                assert [*bytes_of(back)[: len(Found._fields)], words] == bytes_of([found])
-            outcomes = [outcome for one in back for outcome in one.outcomes]
-            for mine, other in zip(found.outcomes, outcomes, strict=True):
-                assert (other.bound, other.whole.tolist()) == (mine.bound, mine.whole.tolist())
+            words = b"".join(bytes_of(back)[len(Found._fields) :])
+            assert [*bytes_of(back)[: len(Found._fields)], words] == bytes_of([found])
             seen.append(len(unit))
         merge(tree, units, all_found, *before)
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
 from mipfs.inner.propagation import Propagation
-from mipfs.kernels import batch, units, weights_step
+from mipfs.kernels import batch, subtree, units, weights_step
 from mipfs.kernels.batch_structures import Lanes
 from mipfs.kernels.structures import LIMITS, Piece, RowSides, given
 from mipfs.kernels.weights_step import SigmaRows
@@ -340,7 +340,7 @@ def test_an_exploration_is_its_parts(kind: str) -> None:
 def _by_parts(solver: Batch, handed: Any) -> None:
     samples, grid, rows, limits, held, pieces, own = handed
     steps, lanes = solver.made(handed), own.lanes
-    batch.plant_all(pieces)
+    subtree.plant_all(pieces)
     count = 0
     while True:
         count = run(steps.begin, (held, grid, rows, limits, pieces, own, count))

@@ -59,7 +59,7 @@ def test_a_node_is_laid_out_at_its_prices(seed: int, has_rows: bool) -> None:
         states[2:] = OUTSIDE
     at = begun(seed, has_rows=has_rows, states=states)
     now, newton, M = at.work.now[0], at.work.newton[0], at.alive.M
-    at.piece.nodes[0].rho, at.piece.nodes[0].intercept = -0.7, 0.3
+    at.piece.nodes[0].rho, at.piece.nodes[0].intercept = 0.7, 0.3
     at.piece.weights[0] = r.normal(size=K)
     at.piece.prices[0] = -0.3
     node.enter.py_func(at.alive, at.grid, at.sides, at.piece, at.work, 0)
@@ -166,7 +166,7 @@ def test_a_dual_vector_is_kept_where_it_shows_something(rises: bool, fixes: int)
     work.newton[0].why = STALLED
     work.fixed[now.forced : now.forced + fixes] = OUTSIDE
     work.wholes[1] = np.arange(N) % 7
-    subtree.keep_dual.py_func(at.samples, at.grid, at.piece, work)
+    subtree.keep_dual.py_func(at.grid, at.piece, work)
     assert (total.solved, total.stalled, now.fixes, bool(now.is_better)) == (1, 1, fixes, rises)
     assert (opened.bound, opened.parent) == ((2.0, 1) if rises else (1.0, 0))
     if not (rises or fixes):
@@ -208,17 +208,16 @@ def test_what_is_offered_to_be_rounded(is_first: bool, undecided: int, upper: fl
 
 @pytest.mark.parametrize("gap", [0.1, 10.0])
 @pytest.mark.parametrize("why", [SOLVED, STALLED])
-@pytest.mark.parametrize("rho", [-1.0, 1.0])
 @pytest.mark.parametrize("is_leaf", [0, 1])
-def test_what_becomes_of_a_node(gap: float, why: int, rho: float, is_leaf: int) -> None:
-    """One that stalled goes back where its gap is more than a share of the way to the cutoff, once."""
+def test_what_becomes_of_a_node(gap: float, why: int, is_leaf: int) -> None:
+    """One that stalled is for another where its gap is more than a share of the way to the cutoff."""
     at = laid_out(3)
-    now, opened = at.work.now[0], at.piece.nodes[0]
-    opened.rho, now.is_leaf, at.work.newton[0].why = rho, is_leaf, why
+    now = at.work.now[0]
+    now.is_leaf, at.work.newton[0].why = is_leaf, why
     now.upper, now.edge = now.lower + gap, at.grid.size * (now.lower + 2.0)
     far = gap > NodeSettings().far * 2.0
-    wanted = subtree.LEAF if is_leaf else subtree.STUCK if far and why == STALLED and rho > 0.0 else subtree.OPEN
-    assert subtree.fate.py_func(at.grid, at.limit, at.work, opened) == wanted
+    wanted = subtree.LEAF if is_leaf else subtree.STUCK if far and why == STALLED else subtree.OPEN
+    assert subtree.fate.py_func(at.grid, at.limit, at.work) == wanted
 
 
 @pytest.mark.parametrize("is_leaf", [0, 1])
@@ -314,11 +313,11 @@ def test_the_completion_that_gains_most_comes_first(seed: int) -> None:
 def test_a_completion_whose_svm_stalls_is_not_stuck() -> None:
     """It is split off: handed back, its node would begin again without an end."""
     at = laid_out(0)
-    now, opened = at.work.now[0], at.piece.nodes[0]
-    at.work.newton[0].why, opened.rho, now.upper, at.limit.cutoff = STALLED, 1.0, 1e9, 3.0
+    now = at.work.now[0]
+    at.work.newton[0].why, now.upper, at.limit.cutoff = STALLED, 1e9, 3.0
     for completes, wanted in ((0, subtree.STUCK), (1, subtree.OPEN)):
         now.completes = completes
-        assert subtree.fate.py_func(at.grid, at.limit, at.work, opened) == wanted
+        assert subtree.fate.py_func(at.grid, at.limit, at.work) == wanted
 
 
 @pytest.mark.parametrize(("completes", "is_out", "fixes", "room", "wanted"), [

@@ -104,23 +104,19 @@ def test_a_node_that_is_given_up_early_earns_what_it_can(lower: float, monkeypat
     assert now.bound == (0.25 if lower > -np.inf else -np.inf)
 
 
-# Whether it is a leaf, ρ of its warm start, σ that are fractional, whether it is pruned: the gaps that it is solved to.
+# Whether it is a leaf, σ that are fractional, whether it is pruned: the gaps that it is solved to.
 RELAXED = [
-    ("fractional", 0, 1.0, 1, False, ["tol"]),
-    ("integral and open", 0, 1.0, 0, False, ["tol", "exact"]),
-    ("integral and pruned", 0, 1.0, 0, True, ["tol"]),
-    ("a leaf", 1, 1.0, 0, False, ["leaf"]),
-    ("stuck before", 0, -1.0, 1, False, []),
+    ("fractional", 0, 1, False, ["tol"]),
+    ("integral and open", 0, 0, False, ["tol", "exact"]),
+    ("integral and pruned", 0, 0, True, ["tol"]),
+    ("a leaf", 1, 0, False, ["leaf"]),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_leaf", "rho", "undecided", "pruned", "solved"), RELAXED, ids=[one[0] for one in RELAXED]
-)
+@pytest.mark.parametrize(("name", "is_leaf", "undecided", "pruned", "solved"), RELAXED, ids=[one[0] for one in RELAXED])
 def test_a_node_is_relaxed_until_its_fate_is_clear(
     name: str,
     is_leaf: int,
-    rho: float,
     undecided: int,
     pruned: bool,
     solved: list[str],
@@ -128,7 +124,7 @@ def test_a_node_is_relaxed_until_its_fate_is_clear(
 ) -> None:
     at = entered(2, has_rows=False)
     now, work, limit, steering = at.work.now[0], at.work, at.limit, at.work.steering
-    now.is_leaf, at.piece.nodes[0].rho, limit.tol, limit.share, limit.rises = is_leaf, rho, 0.03, 0.2, 1.0
+    now.is_leaf, limit.tol, limit.share, limit.rises = is_leaf, 0.03, 0.2, 1.0
     work.alphas[0] = np.arange(N)
     goals: list[Any] = []
 
