@@ -1,6 +1,7 @@
 """`branch` on many cores: real threads, simulated ones, and what the coordinating thread takes.
 
-    python benchmarks/cores.py [--threads 1 2 4 8 16] [--simulate 16 64] [--seconds 10] [--only sonar10] [--json FILE]
+    python benchmarks/cores.py [--threads 1 2 4 8 16] [--simulate 16 64] [--compute 16 64] [--seconds 10]
+                               [--only sonar10] [--json FILE]
 
 Real: the same problem with several numbers of threads, wall time and nodes a second.
 
@@ -9,18 +10,26 @@ is repeated by workers that only sleep that long, and hand back what was kept: t
 so the wall time with so many sleeping workers is that of the coordinator, of the search for incumbents, and of waiting.
 Printed is kernel seconds / (wall time × workers); such a figure says nothing of memory bandwidth or clock rates.
 
+Computed: `--compute 16 64` needs no quiet machine. One thread explores, and every width has a clock of its own, which
+the CPU seconds of the coordinating thread move on; a unit of work, and what is done beside a batch, begins when it is
+handed out and a worker is free, and takes the CPU seconds that it took here. Where the coordinating thread waits, its
+clock goes to the end of what it waits for. What threads cost one another (Python's lock, memory) is not in it.
+
 Coordinator: CPU seconds of the thread that takes over what was found, per node and per unit of work.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +39,7 @@ from mipfs.drivers.executor import Executor, Threads
 from mipfs.drivers.tree import Tree
 from mipfs.generators import aytug_one
 from mipfs.inner.unit import Explored, Unit
+from mipfs.settings import BranchSettings, TreeSettings
 
 
 def real(name: str, M: int, C: float, scale: Literal["standard", "none"] = "standard") -> Problem | None:
@@ -69,6 +79,7 @@ class Figures:
     units: int = 0
     kernel_seconds: float = 0.0
     coordinator_seconds: float = 0.0
+    waited: dict[str, float] = field(default_factory=dict)
 
     def line(self) -> str:
         """For the terminal."""
@@ -79,6 +90,7 @@ class Figures:
             told += f"  kernels/(wall x workers) {share:.2f}"
             told += f"  {1e6 * self.coordinator_seconds / self.nodes:.1f} us a node"
             told += f", {1e3 * self.coordinator_seconds / self.units:.2f} ms a unit ({self.units:,} units)"
+        told += "".join(f", {name} {seconds:.2f} s" for name, seconds in self.waited.items())
         return told
 
 
@@ -136,6 +148,151 @@ def _slept(seconds: float, found: Explored) -> Explored:
     return found
 
 
+class Job:
+    """Something that was handed out: when, what it is waited for by, and when it ends by every clock.
+
+    future : of what does it here;  seconds : the CPU seconds that it took, once it is done
+    """
+
+    def __init__(self, clocks: Clocks, future: Future[Any]) -> None:
+        self.future, self.seconds = future, 0.0
+        self.ready, self.ends = clocks.read(), list[float]()
+
+
+class Clocks:
+    """A clock for every number of workers, which the CPU seconds of the coordinating thread move on.
+
+    Parameters
+    ----------
+    widths : numbers of workers
+    """
+
+    def __init__(self, widths: list[int]) -> None:
+        self.widths = widths
+        self.mark = time.thread_time()
+        self.now = [0.0] * len(widths)
+        self.free = [[0.0] * width for width in widths]
+        self.waited = [dict[str, float]() for _ in widths]
+        self.jobs = deque[Job]()
+        self.worked = list[float](), list[float]()
+
+    def read(self) -> list[float]:
+        """What each shows now; only the coordinating thread asks."""
+        mark = time.thread_time()
+        self.now = [one + mark - self.mark for one in self.now]
+        self.mark = mark
+        return list(self.now)
+
+    def handed_out(self, future: Future[Any]) -> Job:
+        """Something that takes the next free worker when all that was handed out before has begun."""
+        self.jobs.append(Job(self, future))
+        return self.jobs[-1]
+
+    def wait(self, job: Job, name: str) -> None:
+        """Go to the end of what is waited for."""
+        self.read()
+        while not job.ends:
+            one = self.jobs.popleft()
+            wait([one.future])
+            self.worked[not isinstance(one.future, Timed)].append(one.seconds)
+            for at, free in zip(one.ready, self.free, strict=True):
+                one.ends.append(max(at, heapq.heappop(free)) + one.seconds)
+                heapq.heappush(free, one.ends[-1])
+        for waited, now, end in zip(self.waited, self.now, job.ends, strict=True):
+            waited[name] = waited.get(name, 0.0) + max(0.0, end - now)
+        self.now = [max(*one) for one in zip(self.now, job.ends, strict=True)]
+        self.mark = time.thread_time()  # what this took is no coordinator's work
+
+
+class Timed(Future[None]):
+    """Work beside a batch, whose end moves the clocks."""
+
+    def __init__(self, clocks: Clocks) -> None:
+        super().__init__()
+        self._clocks, self._job = clocks, clocks.handed_out(self)
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Do it."""
+        begun = time.thread_time()
+        try:
+            work()
+        except BaseException as error:
+            self.set_exception(error)
+        else:
+            self._job.seconds = time.thread_time() - begun
+            self.set_result(None)
+
+    def result(self, timeout: float | None = None) -> None:
+        """Its end, to which the clocks go."""
+        super().result(timeout)
+        self._clocks.wait(self._job, "search")
+
+
+class Computed(Threads):
+    """One thread that explores, and clocks that show when more workers would have been done."""
+
+    def __init__(self, widths: list[int]) -> None:
+        super().__init__(1)
+        self.clocks = Clocks(widths)
+        self.began = self.took = 0.0
+
+    def open(self, tree: Tree) -> None:
+        """The clocks begin."""
+        super().open(tree)
+        self.clocks.mark = self.began = time.thread_time()
+
+    def submit(self, unit: Unit, seconds: float | None) -> Any:
+        """Hand a unit out."""
+        return self.clocks.handed_out(self._pool.submit(self._timed, unit))
+
+    def _timed(self, unit: Unit) -> tuple[float, Explored]:
+        begun = time.thread_time()
+        found = self._relaxation.explore_unit(unit)
+        return time.thread_time() - begun, found
+
+    def result(self, handle: Any, seconds: float) -> Explored | None:
+        """What came of it."""
+        for job in self.clocks.jobs:
+            if not job.seconds and not isinstance(job.future, Timed):
+                job.seconds = job.future.result()[0]
+            if job is handle:
+                break
+        self.clocks.wait(handle, "units")
+        found: Explored = handle.future.result()[1]
+        return found
+
+    def withdraw(self, handle: Any) -> Explored | None:
+        """Wait for it."""
+        return self.result(handle, 0.0)
+
+    def close(self) -> None:
+        """The clocks end."""
+        self.clocks.read()
+        self.took = time.thread_time() - self.began
+        super().close()
+
+
+@contextmanager
+def timing(clocks: Clocks) -> Iterator[None]:
+    """Work beside batches moves these clocks."""
+    before = Threads.beside
+
+    def beside(self: Threads, work: Callable[[], None]) -> Future[None]:
+        made = Timed(clocks)
+        self._pool.submit(made.run, work)
+        return made
+
+    Threads.beside = beside  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Threads.beside = before  # type: ignore[method-assign]
+
+
+PATIENT = BranchSettings(tree=TreeSettings(poll_seconds=10.0))
+"""Limits are not looked at while nodes are explored: on a busy machine that would be counted as work."""
+
+
 def run_of(problem: Problem, **options: Any) -> tuple[mipfs.Result, float, float]:
     """A result, with the wall seconds and this thread's CPU seconds."""
     wall, here = time.perf_counter(), time.thread_time()
@@ -168,11 +325,27 @@ def simulated(name: str, problem: Problem, workers: list[int], seconds: float) -
     return found
 
 
+def computed(name: str, problem: Problem, widths: list[int], nodes: int) -> list[Figures]:
+    """One run with one thread, and what its clocks show."""
+    executor = Computed(widths)
+    clocks = executor.clocks
+    with timing(clocks):
+        result, _, _ = run_of(problem, executor=executor, threads=1, iteration_limit=nodes, settings=PATIENT)
+    nodes, (beside, units) = result.counters["nodes"], clocks.worked
+    of = result.gap, len(units), sum(units), executor.took
+    return [
+        Figures(name, "computed", *one, nodes, *of, waited | {"beside": sum(beside)})
+        for *one, waited in zip(widths, clocks.now, clocks.waited, strict=True)
+    ]
+
+
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, nargs="*", default=[])
     parser.add_argument("--simulate", type=int, nargs="*", default=[])
+    parser.add_argument("--compute", type=int, nargs="*", default=[])
+    parser.add_argument("--nodes", type=int, help="of a computed run, in place of seconds")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--json", type=Path)
@@ -186,6 +359,10 @@ def main() -> None:
         mipfs.solve(problem, "branch", iteration_limit=50)  # kernels are compiled
         parts = [[threaded(name, problem, one, asked.seconds)] for one in asked.threads]
         parts += [simulated(name, problem, asked.simulate, asked.seconds)] if asked.simulate else []
+        if asked.compute:
+            rate = threaded(name, problem, 1, 4.0) if asked.nodes is None else None
+            nodes = asked.nodes or int(rate.nodes / rate.wall * asked.seconds * max(asked.compute))
+            parts.append(computed(name, problem, asked.compute, nodes))
         for figures in (one for part in parts for one in part):
             print(figures.line(), flush=True)
             found.append(figures)

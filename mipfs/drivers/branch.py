@@ -295,9 +295,9 @@ class BranchAndBound:
         batch = _batch(run, tree, out)
         enumerated, others = self.anchors.units(tree.pop(batch), tree.cutoff, _left(run, tree, out))
         units = enumerated + tree.units(others, tree.cutoff)
-        searching = exploration.beside(beside.begin())
+        searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)
-        _merge(tree, exploration, out, searching)
+        _merge(tree, exploration, out, lambda: beside.collect(searched))
         run.is_exact = beside.comes_to_rest
         has_turns = any(part.unit.is_enumerated for part in handed)  # which a state does not hold
         if handed and (tree.n_open < batch or (run.is_exact and has_turns)):

@@ -166,15 +166,16 @@ class Exploration:
         self._out = [part for part in self._out if part.is_out] + parts
         return parts
 
-    def beside(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Do other work of the run in a thread of this process; returns what waits for it, and hears of limits."""
-        future = self._here.beside(work)
+    def beside(self, works: Sequence[Callable[[], None]]) -> Callable[[], None]:
+        """Do other work of the run in threads of this process; returns what waits for it, and hears of limits."""
+        futures = [self._here.beside(work) for work in works]
 
         def waited() -> None:
-            while wait([future], timeout=self.tree.settings.poll_seconds).not_done:
+            while wait(futures, timeout=self.tree.settings.poll_seconds).not_done:
                 if self.tree.run.must_stop:
                     self.tree.stop[0] = 1
-            future.result()
+            for future in futures:
+                future.result()
 
         return waited
 

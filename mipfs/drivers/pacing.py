@@ -2,14 +2,17 @@
 
 A proof gains little from more SVMs once the optimum is found, and that is soon where the tree can be closed. Where it
 cannot, the incumbent is what the user gets: there the search goes on, at most for a multiple of the nodes' work.
+
+The search is done by some strands, which round and climb by themselves beside a batch of nodes, each in any thread.
+How many there are, and what each is asked, depends on the problem and the tree alone; what they find is put together
+in their order when the batch before is merged.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,8 @@ import numpy.typing as npt
 from mipfs.drivers.tree import Tree
 from mipfs.plumbing.arrays import Arrays
 from mipfs.result.gap import relative_gap
+from mipfs.run.aside import Climb, Strand
+from mipfs.run.heuristics import Supports
 from mipfs.settings import SearchSettings
 
 Offer = tuple[npt.NDArray[np.float32], float]
@@ -40,26 +45,40 @@ class Search:
         self._work = 0.0
         self.settings: SearchSettings = tree.run.settings.search
         self._cost = tree.svm_work
-        self._first: Iterator[None] | None = None
-        self._climbs: Iterator[None] | None = None
+        self._is_on = False
+        self._climb: Climb | None = None
+        self._turn = 0
         self._rest = float(self.settings.rest)
+
+    @cached_property
+    def _strands(self) -> list[Strand]:
+        """The searches that go on at once: one where selections are looked at in the order in which they are found.
+
+        That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
+        """
+        tree = self._tree
+        run, supports = tree.run, tree.supports
+        numbers = run.settings.swaps.recent * run.problem.atoms.count
+        most = min(self.settings.strands, max(1, run.settings.swaps.most_numbers // numbers))
+        is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
+        is_apart = most > 1 and not is_one and run.options.nodes == "newton"
+        return [Strand(supports, is_apart) for _ in range(most if is_apart else 1)]
 
     @property
     def comes_to_rest(self) -> bool:
         """Whether enough was done since the last rest; the first climb goes to its end before."""
-        return self._tree.work >= self._rest and (self._first is None or self._climbs is not None) and not self._is_due
+        return self._tree.work >= self._rest and (self._climb is None or self._is_on) and not self._is_due
 
     def rest(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
         work = self._tree.work
         self._rest = work + max(self.settings.rest, work / self.settings.rest_share)
         self._tree.run.oracle.rest()
-        if self._climbs is not None:
-            self._climbs = self._tree.searching()
+        self._begin_anew(self._is_on)
 
     def arrays(self) -> Arrays:
         """How far it is, at a rest, and what waits to be rounded."""
-        totals = self._count, self._improved, self._work, self._rest, self._climbs is not None
+        totals = self._count, self._improved, self._work, self._rest, self._is_on
         sizes = np.empty((len(self._tree.offers), self._tree.relaxation.alive.size), dtype=np.float32)
         for at, (size, _) in enumerate(self._tree.offers):
             sizes[at] = size
@@ -75,7 +94,7 @@ class Search:
             raise ValueError("weights to be rounded of other atoms")
         self._tree.offers = [*zip(np.asarray(sizes, dtype=np.float32), sums.tolist(), strict=True)]
         self._tree.run.oracle.rest()
-        self._climbs = self._tree.searching() if climbs else None
+        self._begin_anew(bool(climbs))
 
     def before_root(self, is_relaxed: bool) -> None:
         """Find an incumbent before the root, which may take all the time that there is.
@@ -99,44 +118,67 @@ class Search:
         """Round the weights that explorations left for it, to incumbents."""
         self._round(self._taken())
 
-    def begin(self) -> Callable[[], None]:
-        """What is done next beside a batch, in any thread, while the tree takes over more.
+    def begin(self) -> Sequence[Callable[[], None]]:
+        """What is done next beside a batch, in any threads, while the tree takes over more; then `collect` is called.
 
-        It rounds, then solves as many SVMs as the tree's relaxations allow: an enumeration finds the best selection by
-        itself. All that it needs of the tree is taken now.
+        Strands round, then solve as many SVMs as the tree's relaxations allow: an enumeration finds the best selection
+        by itself. All that they need of the tree is taken now.
         """
         tree = self._tree
         done = tree.relaxed_work - self._work
         self._work, self._nodes = tree.relaxed_work, tree.n_nodes
         if self._is_due:
-            self._climbs, self._is_due = tree.searching(), False
-        return partial(self._go_on, self._taken(), done)
+            self._begin_anew(True)
+            self._is_due = False
+        shares, offers = self._shares(done), self._taken()
+        count = len(self._strands)
+        asked = [(offers[at::count], share) for at, share in enumerate(shares)]
+        return [
+            partial(strand.work, partial(self._round, own), share)
+            for strand, (own, share) in zip(self._strands, asked, strict=True)
+            if own or share > 0
+        ]
+
+    def collect(self, searched: Callable[[], None]) -> None:
+        """Wait until all that `begin` said is done, and take over what was found."""
+        searched()
+        best = self._tree.run.objective
+        climbed = sum(strand.collect() for strand in self._strands)
+        if self._is_on:
+            self._count += climbed
+            if self._tree.run.objective < best:
+                self._improved = self._count
+        elif self._climb is not None:
+            self._is_due = not self._climb.goes_on()
+
+    def _begin_anew(self, is_on: bool) -> None:
+        """Make the strands anew, which climb from the incumbent shaken; the first from where the tree points to."""
+        vars(self).pop("_strands", None)
+        self._is_on, self._turn = is_on, 0
+        seed, sigma = self._tree.n_nodes, self._tree.pointed_to() if is_on else None
+        for at, strand in enumerate(self._strands if is_on else ()):
+            strand.climbs = strand.searching(None if at else sigma, np.random.default_rng((seed, at)))
 
     def _taken(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []
         return offers
 
-    def _round(self, offers: list[Offer]) -> None:
+    def _round(self, offers: list[Offer], supports: Supports | None = None) -> None:
         for sizes, total in offers:
-            self._tree.round_sizes(sizes, total)
+            self._tree.round_sizes(sizes, total, supports)
 
-    def _go_on(self, offers: list[Offer], done: float) -> None:
-        self._round(offers)
-        tree = self._tree
+    def _shares(self, done: float) -> list[int]:
+        """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""
+        count = len(self._strands)
         most = self._at_once(done)
-        if self._climbs is None:
-            self._is_due = self._has_climbed(most)
-            return
-        most = min(most, int(self._allowed - self._count))
-        best = tree.run.objective
-        before = self._count
-        subproblem = tree.supports.subproblem
-        begun = subproblem.count
-        for _ in islice(self._climbs, max(0, most)):  # what is in hand already costs none
-            self._count = before + subproblem.count - begun
-            if tree.run.objective < best:
-                best = tree.run.objective
-                self._improved = self._count
+        if self._is_on:
+            most = min(most, int(self._allowed - self._count))
+        elif not self._climbs_first():
+            most = 0
+        each, more = divmod(max(0, most), count)
+        shares = [each + ((at - self._turn) % count < more) for at in range(count)]
+        self._turn = (self._turn + more) % count
+        return shares
 
     def _at_once(self, done: float) -> int:
         """How many SVMs come beside a batch, by the work done since the one before.
@@ -146,18 +188,16 @@ class Search:
         """
         settings, run = self.settings, self._tree.run
         if relative_gap(run.objective, run.bound) <= settings.hopeful:
-            least = settings.brief if self._climbs is None else 0.0
+            least = settings.brief if not self._is_on else 0.0
             return int(max(settings.few, max(least, settings.beside * done) / self._cost))
         return int(max(settings.at_once, max(settings.pause, settings.share * done) / self._cost))
 
-    def _has_climbed(self, most: int) -> bool:
-        """Go on with the climb from the incumbent by `most` SVMs; whether it is at its end."""
-        tree = self._tree
-        if self._first is None:
-            if self._nodes <= self.settings.after_nodes and self._work <= self.settings.after_work:
-                return False
-            self._first = tree.supports.climbing(tree.supports.pool)
-        return sum(1 for _ in islice(self._first, most)) < most
+    def _climbs_first(self) -> bool:
+        """Whether the climb from the incumbent goes on, which begins after some work."""
+        if self._climb is None and (self._nodes > self.settings.after_nodes or self._work > self.settings.after_work):
+            self._climb = Climb(self._tree.run, self._strands)
+            self._climb.goes_on()
+        return self._climb is not None
 
     @property
     def _allowed(self) -> float:

@@ -81,7 +81,7 @@ class Pieces:
         fresh, sizes, n_places = self.totals["duals"] - 1, self.totals["bytes"], self.totals["places"]
         added = self._joined("duals")
         ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, fresh)
-        begun = duals.extend(self._joined("packed"), ends, added["grid"], added["top"], added["width"])
+        begun = duals.extend([one.packed for one in self._found], ends, added["grid"], added["top"], added["width"])
         self._before = np.cumsum(fresh) - fresh
         self._begun = begun
         self._put_behind(proof.n_nodes + np.cumsum(n_places - 1) - n_places)

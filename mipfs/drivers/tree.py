@@ -12,7 +12,7 @@ without rows has none to propagate and no multipliers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -39,7 +39,6 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
-from mipfs.run.swaps import Swaps
 from mipfs.settings import TreeSettings
 
 LEAVES = subtree.LEAF, subtree.BARREN
@@ -424,8 +423,11 @@ class Tree(TreeProof):
         for scores in (outcome.sigma + 1e-3 * size / (size.max(initial=0.0) + 1e-300), size):
             self.dive(wanted[np.argsort(-scores[wanted], kind="stable")])
 
-    def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float) -> None:
-        """Offer the features of largest size, as many as `total` says; with rows, what diving by size leads to."""
+    def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float, supports: Supports | None = None) -> None:
+        """Offer the features of largest size, as many as `total` says; with rows, what diving by size leads to.
+
+        To `supports`, by default the tree's own; with rows to these.
+        """
         if not self.is_plain:
             wanted = np.flatnonzero(size > 0.0)
             self.dive(wanted[np.argsort(-size[wanted], kind="stable")])
@@ -434,7 +436,8 @@ class Tree(TreeProof):
         largest = np.argsort(-size, kind="stable")[:count]
         scores = np.zeros(self.run.problem.atoms.count)
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
-        self.supports.round(scores, self.run.objective)  # no cut is wanted of it, only an incumbent
+        own = self.supports if supports is None else supports
+        own.round(scores, min(own.run.objective, self.run.objective))  # no cut is wanted of it, only an incumbent
 
     def dive(self, order: Integers) -> None:
         """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
@@ -470,19 +473,7 @@ class Tree(TreeProof):
         by_work = self.svm_work * self.n_nodes / (self.run.settings.search.beside * max(self.work, 1e-9))
         return float(max(by_work, self.n_nodes / self.settings.rounding_share))
 
-    def searching(self) -> Iterator[None]:
-        """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
-        sigma, random = self._pointed_to(), np.random.default_rng(self.n_nodes)
-
-        def search() -> Iterator[None]:
-            swaps = Swaps(self.supports, self.supports.pool)
-            if sigma is not None:
-                yield from swaps.climbing(sigma)
-            yield from swaps.shaking(random)
-
-        return search()
-
-    def _pointed_to(self) -> npt.NDArray[np.bool_] | None:
+    def pointed_to(self) -> npt.NDArray[np.bool_] | None:
         """The selection of S that the open node of least bound points to."""
         if not len(self.waiting):
             return None

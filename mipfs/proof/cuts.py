@@ -222,6 +222,12 @@ class CutPool:
         self.size += 1
         return self.size - 1
 
+    def take(self, other: CutPool) -> None:
+        """Take the cuts of another pool of the same problem, which has none then."""
+        for i in range(len(other)):
+            self.add(other.cut(i))
+        other.duals, other.dual_of, other.size = None, [], 0
+
     def _keep(self, dual: Dual) -> int:
         """The position of a dual vector among those that are kept."""
         if self.duals is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mipfs.plumbing.tape import Tape
 from mipfs.readers.duals import WIDEST
 
 Whole = npt.NDArray[np.integer[Any]]
-Packed = bytes | bytearray | npt.NDArray[np.uint8]
+Packed = bytes | bytearray | npt.NDArray[np.uint8] | Sequence[npt.NDArray[np.uint8]]
 
 MOVED = 1 << 6
 """Vectors that are moved to another store together."""
@@ -81,9 +82,16 @@ class DualStore:
         return len(self._q) - 1
 
     def extend(self, packed: Packed, ends: Whole, q: Whole, level: Whole, width: Whole) -> int:
-        """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
-        first = len(self._q)
-        offset = self._bytes.extend(packed) if isinstance(packed, np.ndarray) else self._bytes.append(packed)
+        """Store packed vectors, one behind the other up to `ends`; returns the position of the first.
+
+        Their bytes may lie in several arrays: joined before, they would be written to fresh memory once more.
+        """
+        first, offset = len(self._q), len(self._bytes)
+        if isinstance(packed, (bytes, bytearray)):
+            self._bytes.append(packed)
+        else:
+            for part in [packed] if isinstance(packed, np.ndarray) else packed:
+                self._bytes.extend(part)
         for kept, new in zip(self._numbers, (ends + offset, q, level, width), strict=True):
             kept.frombytes(np.ascontiguousarray(new, dtype=kept.typecode).tobytes())
         return first

@@ -18,7 +18,15 @@ from mipfs.plumbing.arrays import Array, Integers, Mask, changed, scattered
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.row_tree import least_cost
 from mipfs.run.incumbent import Incumbent
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value, check_packed, costs_something
+from mipfs.run.near_optimal import (
+    SEARCH_ALLOWANCE,
+    Beside,
+    Evaluated,
+    Found,
+    Value,
+    check_packed,
+    costs_something,
+)
 from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
@@ -41,16 +49,27 @@ class Supports:
     tol : float, relative gap of the evaluations
     validator : Validator, optional
         Sees every classifier.
+    beside : Supports, optional
+        Those of a run that this one is beside: what these have evaluated counts as seen (`take_over`).
     """
 
-    def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        subproblem: Subproblem,
+        tol: float,
+        validator: Validator | None = None,
+        beside: Supports | None = None,
+    ) -> None:
         self.run = run
         self.subproblem = subproblem
         self.tol = tol
         self.validator = validator
         self.pool = CutPool(run.problem)
-        self.found = Evaluated(run)
+        self.found = Evaluated(run) if beside is None else Beside(run, beside.found)
         self._beaten: dict[bytes, float] = {}
+        self._known: Mapping[bytes, float] = {} if beside is None else beside._beaten
+        self._count = subproblem.count
         self._padded: dict[bytes, tuple[Mask, Mask]] = {}
 
     def evaluate(self, sigma: Mask, enough: float = np.inf) -> Solved | None:
@@ -61,7 +80,7 @@ class Supports:
         key = np.packbits(sigma).tobytes()
         if enough < np.inf:
             enough = max(enough, self.cutoff)
-        if key in self.found or self._beaten.get(key, -np.inf) >= enough:
+        if key in self.found or max(one.get(key, -np.inf) for one in (self._beaten, self._known)) >= enough:
             return None
         extra = self.extra_cost(sigma)
         solved = self.subproblem.solve(sigma.astype(float), self.tol, enough - extra)
@@ -70,6 +89,23 @@ class Supports:
         else:
             self._keep(sigma, solved)
         return solved
+
+    def take_over(self, other: Supports) -> None:
+        """Take over what other supports have found, beside these, since this was last done."""
+        assert isinstance(other.found, Beside)
+        for key, value in other.found.items():
+            if key not in self.found:
+                self.found.add(key, value)
+        other.found.forget()
+        for key, lower in other._beaten.items():
+            self._beaten[key] = max(lower, self._beaten.get(key, -np.inf))
+        other._beaten.clear()
+        self.pool.take(other.pool)
+        self.subproblem.count += other.subproblem.count - other._count
+        other._count = other.subproblem.count
+        best = other.run.incumbent
+        if best is not None and other.run.objective < self.run.objective:
+            self.run.offer(best.selected, best.w, best.b)
 
     def offer(self, sigma: Mask, solved: Solved) -> None:
         """Offer a subproblem that was solved at a binary σ, if σ is in S; what is listed is told apart by the best."""

@@ -250,6 +250,31 @@ class Evaluated(dict[bytes, Value]):
         return True
 
 
+class Beside(Evaluated):
+    """The supports that a search beside a run has evaluated, which has seen those of the run, too.
+
+    Parameters
+    ----------
+    run : Run, of that search; no list is asked of it
+    whole : Evaluated, of the run that it is beside
+    """
+
+    def __init__(self, run: Run, whole: Evaluated) -> None:
+        super().__init__(run)
+        self._whole = whole
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self._whole
+
+    def __missing__(self, key: bytes) -> Value:
+        return self._whole[key]
+
+    def forget(self) -> None:
+        """Forget its own, of which the run has taken note."""
+        self.clear()
+        self._counted.clear()
+
+
 def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
     """The keys of those that are no smaller one with features of weight 0 and of no cost; `dear` do cost something."""
     kept = {key for key, one in near.items() if not one.is_padded}

@@ -65,18 +65,24 @@ class Swaps:
 
     def shaking(self, random: np.random.Generator) -> Iterator[None]:
         """Climb from the incumbent with some features exchanged at random, again and again."""
+        while (yield from self.restarting(random)):
+            pass
+
+    def restarting(self, random: np.random.Generator) -> Generator[None, None, bool]:
+        """Climb from the incumbent with some features exchanged at random; whether another restart may do so."""
         run = self.supports.run
-        while run.incumbent is not None and not run.must_stop:
-            best = run.incumbent.sigma(run.problem.atoms.count)
-            value = run.objective
-            sigma = yield from self._shaken(best, random)
-            if sigma is None:
-                return
-            if run.oracle.surely_contains(sigma):
-                yield from self.climbing(sigma, (self.settings.few,))
-            if run.objective < value:
-                yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
-            yield  # whatever was in hand already, a restart ends
+        if run.incumbent is None or run.must_stop:
+            return False
+        value = run.objective
+        sigma = yield from self._shaken(run.incumbent.sigma(run.problem.atoms.count), random)
+        if sigma is None:
+            return False
+        if run.oracle.surely_contains(sigma):
+            yield from self.climbing(sigma, (self.settings.few,))
+        if run.objective < value:
+            yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
+        yield  # whatever was in hand already, a restart ends
+        return True
 
     def _solve(self, sigma: Mask) -> Solved:
         """The SVM at a selection; its classifier is offered if that is in S."""
@@ -116,17 +122,11 @@ class Swaps:
     def _swept(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
         supports = self.supports
-        problem = self.supports.run.problem
-        here = self._solve(sigma)
-        if width == self.settings.many:
-            self.pool.add(here.cut)
-        value = self._value(sigma) if supports.was_seen(sigma) else here.value + supports.extra_cost(sigma)
-        sizes = supports.subproblem.weights()
+        value, sizes = self._begun_at(sigma, is_kept=width == self.settings.many)
         yield
-        if problem.M is None or np.count_nonzero(sigma) < problem.M:
+        if self._has_place(sigma):
             sigma, value = yield from self._added(sigma, sigma, value, width)
-        inside = np.flatnonzero(sigma & ~self._stays)
-        order = deque(inside[np.argsort(sizes[inside], kind="stable")[: self.settings.leaving]].tolist())
+        order = deque(self._leaving(sigma, sizes))
         failed = 0
         while failed < len(order) and not supports.run.must_stop:
             i = order.popleft()
@@ -143,6 +143,52 @@ class Swaps:
             order.append(int(entered[0]) if entered.size else i)
             sigma = swapped
         return sigma
+
+    def sweeping(self, sigma: Mask, at: tuple[float, Array], part: tuple[int, int], width: int) -> Iterator[None]:
+        """A part of what a sweep tries at a selection, up to the first that improves upon it.
+
+        Parameters
+        ----------
+        sigma : (count,) bool, a selection of S
+        at : its objective, and the sizes (count,) of its weights
+        part : which part, and of how many: the features that may leave in turn, and additions in the first
+        width : features that are tried in place of one
+        """
+        supports, (value, sizes), (first, parts) = self.supports, at, part
+        reached = value
+        if first == 0 and width == self.settings.many:
+            self._begun_at(sigma, is_kept=True)
+            yield
+        if first == 0 and self._has_place(sigma):
+            _, reached = yield from self._added(sigma, sigma, value, width)
+        for i in self._leaving(sigma, sizes)[first::parts]:
+            if reached < value or supports.run.must_stop:
+                return
+            without = changed(sigma, i, False)
+            yield from self._cut(without)
+            if supports.was_seen(without) and self._value(without) < value:
+                return
+            _, reached = yield from self._added(without, sigma, value, width)
+
+    def _begun_at(self, sigma: Mask, is_kept: bool) -> tuple[float, Array]:
+        """The objective of a selection, and the sizes of its weights; its cut is kept if the pool is to have it."""
+        supports = self.supports
+        here = self._solve(sigma)
+        if is_kept:
+            self.pool.add(here.cut)
+        value = self._value(sigma) if supports.was_seen(sigma) else here.value + supports.extra_cost(sigma)
+        return value, supports.subproblem.weights()
+
+    def _has_place(self, sigma: Mask) -> bool:
+        """Whether the cardinality row allows one more feature."""
+        M = self.supports.run.problem.M
+        return M is None or np.count_nonzero(sigma) < M
+
+    def _leaving(self, sigma: Mask, sizes: Array) -> list[int]:
+        """The features that may leave a selection, those of smallest weight first."""
+        inside = np.flatnonzero(sigma & ~self._stays)
+        found: list[int] = inside[np.argsort(sizes[inside], kind="stable")[: self.settings.leaving]].tolist()
+        return found
 
     def _added(self, base: Mask, sigma: Mask, value: float, width: int) -> Generator[None, None, tuple[Mask, float]]:
         """`sigma` and its value, or the best of some features added to `base`, by the scores there."""

@@ -172,6 +172,9 @@ class SearchSettings(Declared):
     the other, nodes on all cores."""
     beside: Excess = 0.06
     """The share of the work of the batch before that they may take there, where these are more SVMs."""
+    strands: Count = 8
+    """Searches that go on at once beside a batch, which share these SVMs and the roundings: what one does waits for no
+    other. There are as many whatever the threads are."""
     brief: Excess = 2.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
