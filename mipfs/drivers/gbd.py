@@ -46,7 +46,9 @@ from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
 
-CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED)
+CAPABILITY = Capability(
+    losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED, weight_rows=True
+)
 
 
 @dataclass(frozen=True)
