@@ -648,8 +648,13 @@ class Problem(Weighted):
         return self.value_at(chosen, ids, Weights.of(weights, float(b)))
 
     def value_at(
-        self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights, sigma: Array | None = None,
-        *, beside: bool = True,
+        self,
+        chosen: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.int64],
+        at: Weights,
+        sigma: Array | None = None,
+        *,
+        beside: bool = True,
     ) -> tuple[float, float]:
         """The objective at weights of the columns `ids` (k,), those of the atoms, all different, and what it may be
         too small by; `sigma` is that of the atoms chosen, by default 1. Without what is `beside` it is v(σ) alone:

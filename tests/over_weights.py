@@ -8,9 +8,10 @@ selection, penalties, forced atoms, weights of classes and samples, no intercept
 as they are or scaled, and one to three rows over the weights: a zero sum, an order, parity, or any other. The reference
 knows them by itself, and Clarabel solves every selection that may be best. A result must be OPTIMAL, its value that
 of the reference, its bound not above it, and its certificate accepted by both checkers. With lists, no support within
-the gap may be missing. What a run leaves open for reasons of numbers must be no more than the allowance of the rows, within
-which the reference lets them hold then: large multipliers make that worth more than the gap. Forged ones (a multiplier, a coefficient, an end, an allowance, a weight, a row left out) are to
-be refused by both, unless what they claim is as true as before: a smaller bound, a row that says less.
+the gap may be missing. What a run leaves open for reasons of numbers is no more than the allowance of the rows, within
+which the reference lets them hold then: where multipliers are large that is worth more than the gap. Forged ones (a
+multiplier, a coefficient, an end, an allowance, a weight, a row left out) are to be refused by both, unless what they
+claim is as true as before: a smaller bound, a row that says less.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ def is_true(over: Over, lie: Any) -> bool:
 
 
 def within(over: Over) -> float:
-    """The optimum where rows hold within the allowance of the largest weight that an optimum may have: a bound has it."""
+    """The optimum where rows hold within the allowance of the largest weight of any optimum, as in a bound."""
     rows = list[Row]()
     for terms, lower, upper in over.rows:
         ends = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)

@@ -406,7 +406,8 @@ def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Fo
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    return formulation.declared("reduced-mkl", problem, list(sigmas))
+    form = "primal" if problem.weight_rows else "dual"  # the dual one has no multipliers of rows over the weights
+    return formulation.declared("reduced-mkl", problem, list(sigmas), form)
 
 
 def _of_all(run: Run) -> Array | None:

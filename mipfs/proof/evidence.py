@@ -255,9 +255,7 @@ def dual_set(problem: Problem) -> Box | Simplex:
     """The dual set of a problem, by the few numbers that say what it is."""
     if problem.loss == "structural":
         return Simplex(problem.C, problem.measured.largest, no_dual(problem))
-    return Box(
-        problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples
-    )
+    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples)
 
 
 def no_dual(problem: Problem) -> Dual:
