@@ -103,8 +103,6 @@ class Capability:
             "sample weights": self.weights or not np.any(problem.sample_weight != 1.0),
         }
         wanted["rows over the weights"] = self.weight_rows or not problem.weight_rows
-        beside = bool(problem.weight_rows) and problem.is_one_master
-        wanted["rows over the weights beside extra variables that are whole or cost something"] = not beside
         wanted["bounds on weights that exclude 0"] = self.excluding or problem.regulariser.is_monotone
         beside = not problem.regulariser.is_monotone and problem.is_one_master
         wanted["such bounds beside extra variables that are whole or cost something"] = not beside

@@ -648,10 +648,17 @@ class Problem(Weighted):
         return self.value_at(chosen, ids, Weights.of(weights, float(b)))
 
     def value_at(
-        self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights, sigma: Array | None = None
+        self,
+        chosen: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.int64],
+        at: Weights,
+        sigma: Array | None = None,
+        *,
+        beside: bool = True,
     ) -> tuple[float, float]:
         """The objective at weights of the columns `ids` (k,), those of the atoms, all different, and what it may be
-        too small by; `sigma` is that of the atoms chosen, by default 1."""
+        too small by; `sigma` is that of the atoms chosen, by default 1. Without what is `beside` it is v(σ) alone:
+        no penalties, and nothing of extra variables."""
         n = self.data.n_samples
         loss = loss_of(self)
         block, of = self.data.exactly(ids)
@@ -664,17 +671,17 @@ class Problem(Weighted):
             term = float(self.regulariser.at(ids).perspective(at.w, room).sum())
         if self.has_constant:
             term += 0.5 * (at.b / self.intercept_scaling) ** 2
-        beside = float(self.penalty[chosen] @ part + term)
-        size, costs = beside, self.selection.extra_costs
+        own = float(self.penalty[chosen] @ part + term) if beside else float(term)
+        size, costs = own, self.selection.extra_costs if beside else None
         if costs is not None:
             assert sigma is None, "what extra variables cost is known at selections"
             extra = costs.of(chosen)
-            beside += extra
+            own += extra
             size += abs(extra)
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
-            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(beside))
+            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(own))
             total = total + value
             error = error + off
-        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (size + total)
+        return own + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (size + total)

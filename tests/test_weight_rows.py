@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import Counter
@@ -82,10 +83,113 @@ def test_functions_products_and_far_columns_are_refused() -> None:
         mipfs.Problem(far, M=2, C=1e-20, weight_rows=ROW)
 
 
-@pytest.mark.parametrize("driver", ["gbd", "kelley", "two_layer", "conic", "monolithic"])
-def test_drivers_that_know_none_say_so(driver: str) -> None:
-    with pytest.raises(UsageError, match="rows over the weights"):
-        mipfs.solve(mipfs.Problem(data(), M=2, loss="squared-hinge", weight_rows=ROW), driver)
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_every_driver_solves_the_same_problem(loss: str) -> None:
+    budget = np.array([[2.0, 1.0, 1.0, 2.0, 1.0]])
+    more = [({"x1": 1.0, "x4": -0.5}, -0.1, 0.1)]
+    problem = mipfs.Problem(data(), M=3, C=1.0, loss=loss, weight_rows=[*ROW, *more], lam=0.2).with_rows(
+        budget, -INF, 4
+    )
+    best = mipfs.solve(problem, gap=1e-6)
+    for driver in ("gbd", "monolithic"):
+        result = mipfs.solve(problem, driver, gap=1e-6)
+        assert result.status is mipfs.Status.OPTIMAL
+        assert result.objective == pytest.approx(best.objective, rel=2e-6)
+        assert result.selected == best.selected
+    for driver in ("kelley", "conic"):
+        result = mipfs.solve(problem, driver, gap=1e-5)
+        assert result.status in (mipfs.Status.RELAXED, mipfs.Status.OPTIMAL)
+        assert result.bound <= best.objective * (1.0 + 1e-6)
+        assert result.objective >= best.objective * (1.0 - 1e-6)
+        assert result.relaxed is not None
+        assert mipfs.verify(result, problem.data).accepted
+
+
+@pytest.mark.parametrize("driver", ["gbd", "kelley"])
+@pytest.mark.parametrize("seed", [5, 8, 21])
+def test_both_checkers_accept_what_other_drivers_prove(driver: str, seed: int) -> None:
+    with over_weights.remembered():
+        over = over_weights.case(seed)
+    problem = over.one.problem
+    result = mipfs.solve(problem, driver, gap=1e-6)
+    found = over_weights.written(result)
+    assert found is not None
+    document, known = json.loads(found[0]), over_weights.data_of(problem.data)
+    assert over_weights.verdicts(document, found[1], problem.data, known)[:2] == ("accepted", "accepted")
+    if document["relaxed"]:  # a weight that breaks a row, where only the relaxation has it
+        name = next(iter(document["params"]["weight_rows"][0]["coefficients"]))
+        document["relaxed"]["weights"][name] = 7.0 + 16.0 * abs(document["relaxed"]["weights"].get(name, 0.0))
+        assert "accepted" not in over_weights.verdicts(document, found[1], problem.data, known)[:2]
+
+
+@pytest.mark.parametrize("driver", ["gbd", "kelley"])
+def test_a_run_goes_on_where_it_stood(driver: str, tmp_path: Path) -> None:
+    problem = mipfs.Problem(data(60, 8), M=3, C=1.0, weight_rows=ROW)
+    whole = mipfs.solve(problem, driver, gap=1e-6)
+    with mipfs.start(problem, driver, gap=1e-6) as session:
+        session.step()
+        session.step()
+        session.state.save(tmp_path / "s.npz")
+    again = mipfs.solve(problem, driver, gap=1e-6, resume=tmp_path / "s.npz")
+    assert again.status is whole.status
+    assert again.objective == pytest.approx(whole.objective, rel=1e-5)
+    assert again.bound == pytest.approx(whole.bound, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_every_rung_states_them_and_they_are_in_order(loss: str) -> None:
+    problem = mipfs.Problem(data(), M=2, C=1.0, loss=loss, weight_rows=[*ROW, ({"x2": 1.0, "x4": -1.0}, -0.2, None)])
+    free = problem.replace(weight_rows=())
+    value, without = (
+        {name: _declared(name, one) for name in ("plain-svm", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "boolean", "fgm")}
+        for one in (problem, free)
+    )
+    near = 1.0 + 2e-6
+    assert value["plain-svm"] <= value["qcqp-ssvm"] * near
+    assert value["qcqp-ssvm"] == pytest.approx(value["sdp-ssvm"], rel=2e-6)
+    assert value["sdp-ssvm"] <= value["boolean"] * near
+    for name in ("nmmkl", "fgm"):
+        assert value[name] == pytest.approx(value["boolean"], rel=2e-6)
+    assert _declared("decomposed-sdp", problem) == pytest.approx(value["boolean"], rel=2e-5)
+    assert all(value[name] > without[name] * (1.0 + 1e-4) for name in value), "the rows bind"
+    found = mipfs.compare(problem)
+    best = mipfs.solve(problem, gap=1e-6).objective
+    assert all(rung.status.startswith(("solved", "optimal")) for rung in found.ladder), found
+    assert value["plain-svm"] <= _declared("big-m", problem) * near
+    assert found["boolean"].value == pytest.approx(value["boolean"], rel=1e-5)
+    assert found["exact"].value == pytest.approx(best, rel=1e-5)
+    assert value["boolean"] <= best * near
+
+
+def _declared(name: str, problem: mipfs.Problem) -> float:
+    """What Clarabel says of a formulation of a problem."""
+    from mipfs import formulation
+
+    return float(formulation.declared(name, problem).cvxpy.solve(solver="CLARABEL"))
+
+
+def test_the_hull_of_a_selection_with_rows_states_them() -> None:
+    problem = mipfs.Problem(data(), M=2, C=1.0, loss="squared-hinge", weight_rows=ROW)
+    problem = problem.with_rows(np.array([[1.0, 1.0, 0.0, 0.0, 0.0]]), -INF, 1)
+    result = mipfs.solve(problem, "kelley", gap=1e-7)
+    assert _declared("fgm", problem) == pytest.approx(result.relaxed["upper"], rel=1e-5)
+    assert result.formulation.cvxpy.solve(solver="CLARABEL") == pytest.approx(result.relaxed["upper"], rel=1e-5)
+
+
+def test_a_declared_row_is_one_of_the_weights_of_scaled_features() -> None:
+    from mipfs.atoms.features import Features
+    from mipfs.formulation import algebraic
+
+    given = data()
+    problem = mipfs.Problem(
+        given, M=5, C=1.0, weight_rows=ROW, atoms=Features(given, np.array([1.0, 3.0, 0.5, 1.0, 1.0]))
+    )
+    model = algebraic(problem)
+    w = mipfs.solve(problem).weights
+    for name in given.feature_names:
+        factor = given.scale[given.index[name]] / problem.atoms.columns(np.array([given.index[name]])).scale[0]
+        model.svm.w[name].set_value(w[name] * factor)
+    assert abs(pyo.value(model.svm.weight_rows[1].body)) <= 1e-9 * max(map(abs, w.values()))
 
 
 @pytest.mark.parametrize("options", [{"nodes": "conic"}, {"active": ("x1", "x2")}, {"relax": "array"}])
@@ -94,12 +198,22 @@ def test_options_of_branch_that_know_none_say_so(options: Any) -> None:
         mipfs.solve(mipfs.Problem(data(), M=2, weight_rows=ROW), "branch", **options)
 
 
-def test_whole_extra_variables_beside_them_are_refused() -> None:
-    model = models.fsp_m(data(weight_rows=ROW), M=2)
+def test_whole_extra_variables_beside_them_have_the_master_of_all() -> None:
+    given, best = data(weight_rows=ROW), INF
+    model = models.fsp_m(given, M=3)
     model.select.whole = pyo.Var(domain=pyo.Integers, bounds=(0, 2))
-    model.select.row = pyo.Constraint(expr=model.select.sigma["x1"] <= model.select.whole)
-    with pytest.raises(UsageError, match="extra variables that are whole"):
-        mipfs.solve(model)
+    model.select.row = pyo.Constraint(
+        expr=model.select.sigma["x1"] + model.select.sigma["x4"] <= 2 * model.select.whole
+    )
+    model.select.extra_cost.set_value(1.5 * model.select.whole)
+    for chosen in itertools.combinations(given.feature_names, 3):
+        others = tuple(name for name in given.feature_names if name not in chosen)
+        one = mipfs.solve(mipfs.Problem(given, M=3, C=1.0, forced_out=others), gap=1e-7)
+        best = min(best, one.objective + 1.5 * bool({"x1", "x4"} & {*one.selected}))
+    result = mipfs.solve(model, gap=1e-6)
+    assert result.status is mipfs.Status.OPTIMAL
+    assert result.objective == pytest.approx(best, rel=2e-6)
+    assert mipfs.verify(result, given).accepted
 
 
 def test_baselines_sketches_and_stacks_say_so() -> None:

@@ -1336,15 +1336,17 @@ class Statement:
             return []
         need(isinstance(given, list) and given, "weight_rows is no list of rows")
         sums = self.loss != "structural" and not self.rho and not self.made and not self.far
-        need(sums and self._is_tree(), "rows over the weights, where they cannot be")
+        need(sums, "rows over the weights, where they cannot be")
         single = not self.bounds or all(len(one) == 1 for one in self.columns)
         need(single, "rows over the weights beside bounds of groups")
         rows = [OverWeights(self, one) for one in given]
         named = {name for row in rows for name in row.terms}
         free = not any(self.place[name] in self.excluding for name in named)
         need(free, "a row over the weights is about a feature whose bounds exclude 0")
-        near = self.document.get("near_optimal") or {}
+        near, relaxed = (self.document.get(name) or {} for name in ("near_optimal", "relaxed"))
+        need(isinstance(relaxed, dict), "relaxed is no mapping")
         stated = [self.document["weights"], *(one["weights"] for one in near.get("supports", ()))]
+        stated += [] if relaxed.get("weights") is None else [relaxed["weights"]]
         need(all(isinstance(weights, dict) for weights in stated), "weights is no mapping")
         sizes = [abs(number(w, "a weight")) for weights in stated for name, w in weights.items() if name in named]
         most = max(sizes, default=Fraction(0))

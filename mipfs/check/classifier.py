@@ -163,7 +163,7 @@ def placed(
     if whole and isinstance(statement.regulariser, Bounded):
         statement.regulariser.check_weights(stated["weights"], used, whole)
     if statement.ends is not None:
-        statement.ends.check_weights(stated["weights"], whole or "the classifier")
+        statement.ends.check_weights(stated["weights"], whole or "the relaxation")
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")

@@ -132,9 +132,10 @@ def _row(k: int, stated: Any, data: Instance) -> tuple[dict[str, Fraction], Frac
 
 
 def _weights_of(document: Document) -> Iterable[Mapping[str, float]]:
-    """The weights that a result states: of its classifier, and of the supports that are listed."""
-    near = document.get("near_optimal")
-    for one in (document, *([] if near is None else near["supports"])):
+    """The weights that a result states: of its classifier, of the supports that are listed, and of a relaxation."""
+    near, relaxed = document.get("near_optimal"), document.get("relaxed")
+    shown = [] if relaxed is None or relaxed.get("weights") is None else [relaxed]
+    for one in (document, *([] if near is None else near["supports"]), *shown):
         weights = one.get("weights")
         require(isinstance(weights, Mapping), "weights are no mapping")
         for w in weights.values():

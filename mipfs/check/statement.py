@@ -228,9 +228,6 @@ class Statement:
         require(plain, "rows over the weights are of sums over the samples, of stored features or groups, not far ones")
         single = self.regulariser is None or (isinstance(self.atoms, Atoms) and self.atoms.members is None)
         require(single, "rows over the weights go with bounds, or a regulariser, of single features alone")
-        require(not document.get("relaxed"), "rows over the weights do not go with a relaxation")
-        proven = document.get("certificate") or {"kind": "tree"}
-        require(proven["kind"] == "tree", "rows over the weights do not go with a relaxation")
         found = RowsOverWeights(stated, document, self.data)
         touched = self.excluding.intersection(found.columns.tolist())
         require(not touched, "a row over the weights is about a feature whose bounds exclude 0")

@@ -35,8 +35,8 @@ U = 2.0**-53
 NORMAL, SURE = 1e-290, 0.25
 """An allowance at least that floats tell; the share of it within which they tell that a row is kept."""
 AIMED_SHARE, TIGHT = 2.0**-46, 1e-9
-"""Weights are brought into their rows up to this share of the numbers that enter them, less than the allowance: the
-rest is for what storing them rounds. A row counts as tight up to the other one."""
+"""Weights are brought into their rows up to this share of what the allowance is one of, less than that: the rest is for
+what storing them rounds. A row counts as tight up to the other one."""
 MOST_DENSE = 2**24
 """Numbers of all ends that are held with their zeros."""
 MOST_TURNS = 60
@@ -63,13 +63,13 @@ class WeightRow:
         return dict(self.coefficients)
 
     @cached_property
-    def _numbers(self) -> tuple[Fraction, Fraction]:
+    def numbers(self) -> tuple[Fraction, Fraction]:
         """The largest finite of |l| and |u|, and Σ|a_j|."""
         return sizes_of([a for _, a in self.coefficients], (self.lower, self.upper))
 
     def allowance(self, largest: float) -> float:
         """e where no weight of a row's feature exceeds `largest`."""
-        end, coefficients = self._numbers
+        end, coefficients = self.numbers
         return rounded_up(FORGIVEN * (end + Fraction(largest) * coefficients))
 
     def keeps(self, weights: Mapping[str, float], largest: float) -> bool:
@@ -309,6 +309,13 @@ class Ends:
         return np.array([self.rows[r].allowance(self.largest) / float(self.units[r]) for r, _ in self.of])
 
     @cached_property
+    def _sizes(self) -> tuple[Array, Array]:
+        """What an allowance is a share of: of every end the largest end of its row, and Σ|a_j|, about, (count,)."""
+        found = [(self.rows[r].numbers, self.units[r]) for r, _ in self.of]
+        ends, sums = ([float(numbers[k] / unit) for numbers, unit in found] for k in (0, 1))
+        return np.array(ends), np.array(sums)
+
+    @cached_property
     def plain(self) -> Array:
         """`offsets` without it, about."""
         return np.array([_plain(self.rows[r], sign) / float(self.units[r]) for r, sign in self.of])
@@ -322,10 +329,11 @@ class Ends:
         """
         low, high = (np.broadcast_to(end, w.shape) for end in ends)
         part = self.on(ids)
-        plain = self.plain
+        plain, (ends, sums) = self.plain, self._sizes
+        touched, scale = self.touched[ids], self.scale[ids]
         w = np.clip(w, low, high)
         for turn in range(MOST_TURNS):
-            size = np.abs(plain) + np.abs(part) @ np.abs(w)
+            size = ends + float(np.abs(w / scale).max(where=touched, initial=0.0)) * sums  # as an allowance has it
             short = -plain - part @ w
             if np.all(short <= AIMED_SHARE * size):
                 return w

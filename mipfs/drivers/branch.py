@@ -54,7 +54,7 @@ from mipfs.run.warm import OldTree
 from mipfs.settings import BranchSettings, CompletionSettings
 
 LOG = logging.getLogger("mipfs")
-CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS), weight_rows=True, excluding=True)
+CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS), excluding=True)
 
 WAYS = {
     "kernels": "Newton's steps in compiled code",

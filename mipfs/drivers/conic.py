@@ -23,7 +23,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, Dual, cut_of_dual
+from mipfs.proof.cuts import Cut, Dual, cut_of_dual, feasible_dual
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
 from mipfs.run.proven import prove
@@ -36,7 +36,7 @@ Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
 # of boolean, its default program; others declare their own
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", regularisers=BOXES)
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", regularisers=BOXES, weight_rows=True)
 NEGLIGIBLE_SIGMA = 1e-6
 """A σ_j below this is what the interior-point method leaves of a zero."""
 
@@ -176,7 +176,11 @@ def dual_vector(declared: Formulation) -> Dual | None:
     values = np.asarray(alpha.value, float)
     if problem.margin == "rho" and "rho" in declared.variables:
         values = values / float(declared.variables["rho"].value)
-    return cast(Dual, loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias))
+    if not problem.weight_rows:
+        return cast(Dual, loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias))
+    nu = declared.variables.get("nu")
+    own = np.zeros(problem.ends.count) if nu is None or nu.value is None else np.asarray(nu.value, dtype=float)
+    return feasible_dual(problem, np.append(values, own))
 
 
 def lower(problem: Problem, cut: Cut) -> float:

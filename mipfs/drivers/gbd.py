@@ -46,7 +46,9 @@ from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
 
-CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED)
+CAPABILITY = Capability(
+    losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED, weight_rows=True
+)
 
 
 @dataclass(frozen=True)
@@ -300,6 +302,8 @@ def _subproblem(run: Run, by: str) -> Subproblem:
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
     needs_ridge(run.problem, f"subproblem = {by!r}")
+    if run.problem.weight_rows:  # its program is the published one
+        raise UsageError(f"subproblem = {by!r} knows no rows over the weights; leave it, or weight_rows, out")
     conic = published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
     return cast(Subproblem, conic)
 

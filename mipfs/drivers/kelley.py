@@ -49,6 +49,7 @@ CAPABILITY = Capability(
     bound="earned, certified",
     atoms=(*ATOMS, "pairs", "searched atoms"),
     regularisers=ALL_REGULARISERS,
+    weight_rows=True,
 )
 
 
@@ -316,7 +317,7 @@ def _taken_up(run: Run, at: Stand, oracle: MostViolated) -> None:
     taken_up(run, run.resume)
     at.pool.take_up(kept, run.problem.atoms.count)
     alpha, best = (np.array(kept[name], dtype=float) if name in kept else None for name in ("alpha", "best"))
-    if alpha is None or any(one is not None and one.shape != run.problem.c_i.shape for one in (alpha, best)):
+    if alpha is None or any(one is not None and one.shape != (run.problem.dual_size,) for one in (alpha, best)):
         raise ValueError("a dual vector is of other samples")
     run.raise_bound(oracle.take_up(kept, best))
     run.oracle.rest()
@@ -359,6 +360,8 @@ def _restricted(run: Run) -> Restricted:
         raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
     if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
         needs_ridge(problem, f"restricted = {options.restricted!r}")
+        if problem.weight_rows:  # their steps rest on the norms of ω alone (Tan 2010, 2014)
+            raise UsageError(f"restricted = {options.restricted!r} knows no rows over the weights; leave it at 'auto'")
     smooth = _is_smooth(problem)
     if options.restricted in ("face", "proximal") and not smooth:
         raise UsageError(
@@ -403,7 +406,8 @@ def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Fo
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    return formulation.declared("reduced-mkl", problem, list(sigmas))
+    form = "primal" if problem.weight_rows else "dual"  # the dual one has no multipliers of rows over the weights
+    return formulation.declared("reduced-mkl", problem, list(sigmas), form)
 
 
 def _of_all(run: Run) -> Array | None:
@@ -414,7 +418,8 @@ def _of_all(run: Run) -> Array | None:
     problem = run.problem
     settings = RelaxationSettings(merge_above=problem.data.n_samples + 1)
     is_tall = tall.is_tall(problem.data.n_samples, problem.atoms.count, settings)
-    if run.options.T is not None or problem.margin == "rho" or not (is_tall and boolean.carries(problem)):
+    other = run.options.T is not None or problem.margin == "rho" or bool(problem.weight_rows)
+    if other or not (is_tall and boolean.carries(problem)):
         return None
     whole = boolean.Boolean(problem, lambda: run.must_stop, settings)
     found = tall.known(whole, np.ones(problem.atoms.count))
@@ -423,14 +428,15 @@ def _of_all(run: Run) -> Array | None:
 
 def _first(problem: Problem) -> Array:
     """A first dual vector: that of w = 0 with its best bias, over two weighted samples where that is the same."""
-    merged = alike(problem, np.empty(0, dtype=np.int64))
+    merged = None if problem.weight_rows else alike(problem, np.empty(0, dtype=np.int64))
     if merged is not None:
         c = merged.summed(problem.c_i)
         solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)
         alpha = solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
         return feasible(problem, merged.spread(alpha, problem.c_i), in_place=True)
     solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
-    return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
+    alpha = np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
+    return np.append(alpha, np.zeros(problem.dual_size - alpha.size)) if problem.weight_rows else alpha
 
 
 def relaxed_of(run: Run, pool: Pool, found: Solution, by_rows: bool = False) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from mipfs.kernels.bound import U, added, gains, lower
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import dual_value_below, scores_above
+from mipfs.proof.cuts import dual_value_below, scores_above, value_below
 from mipfs.proof.single import cut_of
 from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
@@ -34,7 +34,7 @@ def takes_the_best(problem: Problem) -> bool:
     """Whether the selection that α violates most is made of the largest scores."""
     selection = problem.selection
     free = selection.is_plain and not selection.forced_in and not selection.forced_out
-    return free and not problem.has_penalty and problem.regulariser.is_ridge
+    return free and not problem.has_penalty and problem.regulariser.is_ridge and not problem.weight_rows
 
 
 class MostViolated:
@@ -103,7 +103,7 @@ class MostViolated:
             if isinstance(exact, Combination):
                 v, g = exact.v, exact.value_below
             else:
-                v, g = exact * self.problem.data.y, dual_value_below(self._loss, exact, self.problem.c_i)
+                v, g = exact * self.problem.dual_signs, value_below(self.problem, exact)
             found = self.at(v, g)[2]
             share = AGAIN_SHARE if self._by_best else AGAIN_SHARE_ROWS
             self._best = min(lower, found + share * (abs(g) + abs(found))), dual, multiple
@@ -130,9 +130,9 @@ class MostViolated:
 
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
-        g = dual_value_below(self._loss, alpha, self.problem.c_i)
+        g = value_below(self.problem, alpha)
         try:
-            ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
+            ids, sigma, lower = self._noted(self.at(alpha * self.problem.dual_signs, g, self._must_stop), alpha)
         except StoppedError:  # a long search: what was proven before it stands
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         squares = 2.0 * (g - lower)

@@ -16,6 +16,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.problem import Problem
+from mipfs.proof.cuts import scores_of
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
 from mipfs.run.run import Run
@@ -38,7 +39,7 @@ class Rounding:
         self.run = run
         self.settings: RoundingSettings = run.settings.rounding
         self.wide = max(self.settings.wide, 4 * (count if run.problem.M is None else run.problem.M))
-        self.top = None if 2 * self.wide >= count else top
+        self.top = None if 2 * self.wide >= count or run.problem.weight_rows else top
 
     def at_nothing(self) -> None:
         """Offer the selection that asks for nothing: what S forces, or what it allows first."""
@@ -48,7 +49,7 @@ class Rounding:
     def by_scores(self, alpha: Array) -> None:
         """Offer the allowed selection of largest Σ c_j at α, less its cost: FGM-B as published (Tan 2010, 3.2)."""
         problem = self.run.problem
-        scores = gains(problem.atoms.scores(alpha * problem.data.y), problem.penalty)
+        scores = gains(scores_of(problem, alpha * problem.dual_signs), problem.penalty)
         round_to(self.run, [scores])
 
     def of_mixture(self, pool: Pool, last: Solution) -> None:
@@ -130,7 +131,7 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     is what it gains, ½ s − c.
     """
     used = pool.used
-    v = last.alpha * problem.data.y
+    v = last.alpha * problem.dual_signs
     sigma = _mixed(pool, last, problem.atoms.count, among)
     place = used if among is None else np.searchsorted(among, used)
     columns = problem.atoms.columns(used)
@@ -142,11 +143,17 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     sizes = np.zeros(sigma.size)
     gain = np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
+    gain[place] = gains(_scores(problem, used, v), problem.penalty[used])
+    return [sizes, sigma, gain, *([sigma - 0.5] if problem.has_penalty else [])]
+
+
+def _scores(problem: Problem, used: Integers, v: Array) -> Array:
+    """The scores of some atoms (k,) at a dual vector, of not too many columns at a time."""
+    if problem.weight_rows:
+        return scores_of(problem, v)[used]
     at_a_time = AT_A_TIME if problem.selects_features else max(1, used.size)
     few = (used[start : start + at_a_time] for start in range(0, used.size, at_a_time))
-    scores = np.concatenate([np.empty(0), *(problem.atoms.restricted(ids).scores(v) for ids in few)])
-    gain[place] = gains(scores, problem.penalty[used])
-    return [sizes, sigma, gain, *([sigma - 0.5] if problem.has_penalty else [])]
+    return np.concatenate([np.empty(0), *(problem.atoms.restricted(ids).scores(v) for ids in few)])
 
 
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:

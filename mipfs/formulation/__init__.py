@@ -85,7 +85,7 @@ _USUAL = (*_BASE, _WEIGHTS)
 _PYOMO = Capability(
     losses=POINTWISE, bound="exact", regularisers=BOXES, selection=PRICED, weight_rows=True, excluding=True
 )
-_RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES)
+_RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES, weight_rows=True)
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
 _ON_RIDGE = replace(_ON_FEATURES, regularisers=RIDGE)
 _PRICED = replace(_ON_RIDGE, selection=PRICED)
@@ -122,7 +122,7 @@ _TABLE = (
         "none",
         ("pool", *_BASE, "margin", "form", _WEIGHTS),
         "conic",
-        replace(_RELAXED, bound="of its pool alone", regularisers=RIDGE),
+        replace(_RELAXED, bound="of its pool alone", regularisers=RIDGE, weight_rows=False),
         declared=("pool", "form"),
     ),
     Entry(
@@ -164,7 +164,7 @@ _TABLE = (
         "free",
         _USUAL,
         "conic",
-        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline", regularisers=RIDGE),
+        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline", regularisers=RIDGE, weight_rows=False),
     ),
 )
 

@@ -198,6 +198,62 @@ def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
     return rows
 
 
+@dataclass(frozen=True, eq=False)
+class RowMultipliers:
+    """ν ≥ 0 of the ends of the rows over the weights (`mipfs.data.over_weights.Ends`), out of a solved program.
+
+    Attributes
+    ----------
+    parts : tuple of (cvxpy constraint, ends that its entries are of, the opposite ends or None)
+    count : int
+    """
+
+    parts: tuple[tuple[Any, npt.NDArray[np.int64], npt.NDArray[np.int64] | None], ...]
+    count: int
+
+    @property
+    def value(self) -> Array | None:
+        """What the solver found, (count,), None before it did."""
+        found = np.zeros(self.count)
+        for row, ends, opposite in self.parts:
+            if row.dual_value is None:
+                return None
+            own = np.asarray(row.dual_value, dtype=float).ravel()
+            found[ends] = np.maximum(own if opposite is None else -own, 0.0)
+            if opposite is not None:
+                found[opposite] = np.maximum(own, 0.0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class OverWeights:
+    """Rows over the weights as constraints, and what stands for them among the variables of a program."""
+
+    rows: list[Any]
+    variables: dict[str, RowMultipliers]
+
+
+def over_weights(problem: Problem, design: Design, w: Any) -> OverWeights:
+    """d'w ≥ −o of every end of the rows over the weights, d'w = 0 of a row whose ends are both 0.
+
+    `w` are the weights of the columns of `design`: a column that several atoms have counts by the sum of its weights.
+    """
+    if not problem.weight_rows:
+        return OverWeights([], {})
+    ends = problem.ends
+    D = sparse.csr_array(ends.matrix @ design.to_features)
+    of_row = [[k for k, (r, _) in enumerate(ends.of) if r == row] for row in range(len(ends.rows))]
+    pairs = [both for both in of_row if len(both) == 2 and not np.any(ends.plain[both])]
+    equal, opposite = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    single = np.setdiff1d(np.arange(ends.count), np.concatenate([equal, opposite]))
+    parts = list[Any]()
+    if single.size:
+        parts.append((D[single] @ w >= -ends.plain[single], single, None))
+    if equal.size:
+        parts.append((D[equal] @ w == np.zeros(equal.size), equal, opposite))
+    return OverWeights([one[0] for one in parts], {"nu": RowMultipliers(tuple(parts), ends.count)})
+
+
 def polytope(problem: Problem, sigma: Any, M: Any = None) -> list[Any]:
     """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed where σ is.
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
-from mipfs.plumbing.arrays import Arrays, Integers
+from mipfs.plumbing.arrays import Arrays, Integers, mask_of
 from mipfs.problem import Problem
+from mipfs.proof.cuts import decoded
 
 
 class FaceInterior:
@@ -36,6 +37,8 @@ class FaceInterior:
         """Solve to an absolute gap `tol`; nothing is as long as all atoms are."""
         assert isinstance(pool, Face)
         atoms = np.union1d(pool.atoms, self._forced)
+        if self.problem.weight_rows:  # whose dual vectors are of all columns that stand in them
+            return self._of_whole(pool, atoms, tol, must_stop)
         part = self.problem.restricted(atoms)
         low, high = part.selection.sigma_bounds()
         solved = Boolean(part, must_stop).solve(low, high, 0.0, lambda lower, upper: upper - lower <= tol)
@@ -44,6 +47,15 @@ class FaceInterior:
         alpha = np.ldexp(whole.astype(float), -q)
         ids = self._columns(atoms)[solved.ids]
         return Solution(solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b)
+
+    def _of_whole(self, face: Face, atoms: Integers, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """The same on the whole problem, with σ = 0 of all other atoms."""
+        low, high = self.problem.selection.sigma_bounds()
+        high = high * mask_of(self.problem.atoms.count, atoms)
+        solved = Boolean(self.problem, must_stop).solve(low, high, 0.0, lambda lower, upper: upper - lower <= tol)
+        return Solution(
+            solved.upper, decoded(solved.cut.dual), solved.sigma[face.atoms], solved.ids, solved.w, solved.b
+        )
 
     def kept(self) -> Callable[[], Arrays]:
         """Nothing: it begins anew on every pool."""

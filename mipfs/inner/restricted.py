@@ -25,7 +25,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
-from mipfs.proof.cuts import scores_above
+from mipfs.proof.cuts import decoded, dual_value_of, feasible_dual, scores_above
 from mipfs.solvers import highs
 from mipfs.solvers.vectors import in_simplex
 from mipfs.svm.dyadic import rounded
@@ -200,6 +200,8 @@ class Restricted(Protocol):
 def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array:
     """α made feasible exactly; `in_place` where it is not needed any more: its array may become the answer."""
     loss = get_loss(problem.loss)
+    if problem.weight_rows:
+        return decoded(feasible_dual(problem, alpha))
     if not problem.bias and problem.loss != "structural":  # entry by entry, and in one array
         return rounded(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
@@ -239,7 +241,7 @@ class Cutting:
             if solved.value < best[0]:
                 best = (solved.value, inner, solved)
             self._alphas.append(solved.svm.alpha)
-            self._constants.append(self._loss.dual_value(solved.svm.alpha, problem.c_i))
+            self._constants.append(dual_value_of(problem, solved.svm.alpha))
             self._slopes.append(solved.cut.slopes)
             multiples.append(self._tell(lp, len(multiples), pool, middle, scale))
             solution = highs.solve(lp, stop=must_stop)
@@ -287,15 +289,16 @@ class Cutting:
         row, constant, multiple = self._row(self._slopes[k], pool), self._constants[k], 1.0
         if float(row.max()) > STEEP * abs(scale):
             multiple = self._best_multiple(self._alphas[k], 2.0 * float(row @ at))
-            row, constant = multiple**2 * row, self._loss.dual_value(multiple * self._alphas[k], self.problem.c_i)
+            row, constant = multiple**2 * row, dual_value_of(self.problem, multiple * self._alphas[k])
         lp.add_cut(constant / scale, np.arange(row.size + 1), np.append(row / scale, 1.0))
         return multiple
 
     def _best_multiple(self, alpha: Array, squares: float) -> float:
         """The t in [0, 1] of about the largest g(tα) − ½ t² squares."""
-        found = self._loss.best_multiple(alpha, self.problem.c_i, squares)
+        known = not self.problem.weight_rows
+        found = self._loss.best_multiple(alpha, self.problem.c_i, squares) if known else None
         if found is None:  # of the chord t g(α), which lies below g(tα)
-            found = self._loss.dual_value(alpha, self.problem.c_i) / squares
+            found = dual_value_of(self.problem, alpha) / squares
         return float(min(1.0, max(0.0, found)))
 
     def _combined(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
@@ -308,7 +311,7 @@ class Cutting:
 
     def kept(self) -> Callable[[], Arrays]:
         """What makes arrays of the cuts, the mixture and the subproblem's warm start."""
-        begun, alphas, mu, n = self._subproblem.kept(), tuple(self._alphas), self._mu, self.problem.data.n_samples
+        begun, alphas, mu, n = self._subproblem.kept(), tuple(self._alphas), self._mu, self.problem.dual_size
         return lambda: {
             **begun(),
             "cut_alphas": np.array(alphas, dtype=float).reshape(-1, n),
@@ -318,15 +321,15 @@ class Cutting:
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
         """Go on from what `kept` made: constants and slopes of the cuts are computed again."""
         problem, alphas, mu = self.problem, kept["cut_alphas"], kept["cut_mu"]
-        if alphas.shape[1:] != problem.c_i.shape or mu.ndim != 1 or mu.size > len(pool):
+        if alphas.shape[1:] != (problem.dual_size,) or mu.ndim != 1 or mu.size > len(pool):
             raise ValueError("cuts of other samples, or more weights than members of the pool")
         for alpha in alphas:
             exact = np.array(alpha, dtype=float)
             if not np.array_equal(exact, feasible(problem, exact)):
                 raise ValueError("a cut's dual vector is not feasible")
             self._alphas.append(exact)
-            self._constants.append(self._loss.dual_value(exact, problem.c_i))
-            self._slopes.append(scores_above(problem, exact * problem.data.y))
+            self._constants.append(dual_value_of(problem, exact))
+            self._slopes.append(scores_above(problem, exact * problem.dual_signs))
         self._mu = np.array(mu, dtype=float)
         self._subproblem.take_up(kept)
 

@@ -1,6 +1,8 @@
 """v(σ) at a selection with rows over the weights, by projected Newton steps: a row has a multiplier, as a margin has.
 
-v(σ) = min over w, b of ½ Σ w_j²/λ_j² + L(y∘(Xw + b)),   low ≤ w ≤ high,  l ≤ Σ a_j w_j ≤ u,   λ factors of columns
+v(σ) = min over w, b of ½ Σ w_j²/(λ_j² σ_j) + L(y∘(Xw + b)),   low σ ≤ w ≤ high σ,  l ≤ Σ a_j w_j ≤ u
+
+with λ the factors of the columns. A fractional σ is one of a cut, which any dual vector earns.
 """
 
 from __future__ import annotations
@@ -66,23 +68,28 @@ class RowSolver:
         return np.where(is_equal, 0.0, least), np.where(is_equal, 0.0, most)
 
     def solve(
-        self, ids: Integers, scale: Array, tol: float, enough: float, start: SVM | None, valued: Valued
+        self, columns: tuple[Integers, Array, Array], tol: float, enough: float, start: SVM | None, valued: Valued
     ) -> SVM | None:
-        """Solve on the columns `ids` (k,) of factors λ (k,) to a relative gap `tol`, or to a dual value of `enough`.
+        """Solve on some columns to a relative gap `tol`, or to a dual value of `enough`.
 
         Parameters
         ----------
+        columns : ids (k,), factors λ (k,) and σ (k,) of them
         start : SVM, optional, on these columns: where to begin
         valued : brings weights (k,) into the rows, and says what they cost
 
         Returns
         -------
-        SVM, whose weights keep the rows; None where these steps do not take it, or do not bring it home
+        SVM, whose weights keep the rows; None where these steps do not take it, or do not bring it home: of a
+        fractional σ they are the only ones, and how far they come is what there is
         """
         problem, kernels = self.problem, self.loss.kernels
+        ids, scale, share = columns
         n, k = problem.data.n_samples, ids.size
-        root = math.sqrt(self.size) * scale
-        if not self._is_known or kernels is None or k > FEW or n * k > MOST_ROWS or not np.all(root > 0.0):
+        is_fractional = bool(np.any(share != 1.0))
+        root = math.sqrt(self.size) * scale * np.sqrt(share)
+        is_large = (k > FEW or n * k > MOST_ROWS) and not is_fractional
+        if not self._is_known or kernels is None or is_large or not np.all(root > 0.0):
             return None
         rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
         A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
@@ -94,7 +101,7 @@ class RowSolver:
         there = np.flatnonzero(lengths > 0.0)
         lengths, D = lengths[there], D[there] / lengths[there, None]
         least, most = (end[there] / lengths for end in self._ends)
-        low, high = (np.broadcast_to(end, k) / root for end in problem.regulariser.at(ids).ends)
+        low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
         bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max(initial=0.0))
         of_rows = given(np.ascontiguousarray(D)), given(least), given(most)
         posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made, *of_rows, bend)
@@ -123,7 +130,7 @@ class RowSolver:
             forgiven = float(exact[n:] @ problem.ends.allowances)  # what the bound allows, and weights do not take
             if value - lower <= tol * abs(value) + forgiven or lower >= enough or self.must_stop():
                 return found
-        return None
+        return found if is_fractional else None
 
     @staticmethod
     def _state(start: SVM | None) -> Array:

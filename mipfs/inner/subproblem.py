@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns
+from mipfs.atoms import Columns, merged
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.row_svm import RowSolver
 from mipfs.losses import loss_of
+from mipfs.losses.evaluated import Weights
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, value_below
@@ -148,34 +149,57 @@ class Subproblem:
         if not inside.size:
             svm: SVM = self.loss.Solver(data, problem.c_i, problem.bias).solve(inside, tol=tol)
             return replace(svm, alpha=np.append(svm.alpha, np.zeros(problem.ends.count)))
-        assert np.all(sigma[inside] == 1.0), "a fractional selection"
         last, quick = self._last, self._with_multipliers
         assert quick is not None
         quick.must_stop = self.must_stop
         start = None if last is None else replace(last, w=self._weights[columns.ids])
+        is_whole = bool(np.all(sigma[inside] == 1.0))
         found = quick.solve(
-            columns.ids, columns.scale, tol, enough - fixed, start,
-            lambda w, b: self._valued(inside, columns.ids, w, b, fixed),
+            (columns.ids, columns.scale, sigma[inside][columns.atom]), tol, enough - fixed, start,
+            lambda w, b: self._valued(inside, columns.ids, w, b, None if is_whole else sigma[inside]),
         )  # fmt: skip
         if found is not None:
             return found
+        if not is_whole:  # a cut of α = 0 is one, too
+            return self._of_nothing(columns.ids.size)
         solver = copy.copy(relaxed)
         solver.must_stop = self.must_stop
         solved = solver.solve(sigma, sigma, tol, lambda lower, upper: lower >= enough)
-        w, value = self._valued(inside, solved.ids, solved.w, solved.b, fixed)
+        w, value = self._valued(inside, solved.ids, solved.w, solved.b)
         alpha, q = decoded(solved.cut.dual), int(solved.cut.dual[1])
         return SVM(w, solved.b, alpha, value, solved.lower - fixed, 0.5, solved.steps, q)
 
-    def _valued(self, atoms: Integers, ids: Integers, w: Array, b: float, fixed: float) -> tuple[Array, float]:
-        """Weights of the columns of some atoms brought into the rows, and what they cost beside `fixed`."""
-        w = self._brought_in(atoms, ids, w)
-        value = self.problem.evaluate(atoms, w, b)
+    def _of_nothing(self, count: int) -> SVM:
+        """Weights of 0, no intercept, and α = 0: where no better is found beside a fractional selection."""
+        problem = self.problem
+        value = float(self.loss.value(np.zeros(problem.data.n_samples), problem.c_i))
+        return SVM(np.zeros(count), 0.0, np.zeros(problem.dual_size), value, 0.0, 0.5, 0)
+
+    def _valued(
+        self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None = None
+    ) -> tuple[Array, float]:
+        """Weights of the columns of some atoms brought into the rows, and what they cost beside the atoms themselves.
+
+        `sigma` is that of the atoms where some are fractional: the ends of their weights are by so much nearer.
+        """
+        w = self._brought_in(atoms, ids, w, sigma)
+        value = self._value(atoms, ids, w, b, sigma)
         if not math.isfinite(value):  # numbers too far apart: no weights at all keep every row
             w = np.clip(np.zeros(w.size), *self.problem.regulariser.at(ids).ends)
-            value = self.problem.evaluate(atoms, w, b)
-        return w, value - fixed
+            value = self._value(atoms, ids, w, b, sigma)
+        return w, value
 
-    def _brought_in(self, atoms: Integers, ids: Integers, w: Array) -> Array:
+    def _value(self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None) -> float:
+        """½ Σ w²/σ and the loss; infinite where a row over the weights is broken."""
+        problem = self.problem
+        distinct, total = merged(ids, w)
+        if not problem.ends.hold(distinct, total / problem.data.scale[distinct]):
+            return math.inf
+        part = np.ones(atoms.size) if sigma is None else sigma
+        value, _ = problem.value_at(atoms, distinct, Weights.of(total, b), part, beside=False)
+        return value
+
+    def _brought_in(self, atoms: Integers, ids: Integers, w: Array, sigma: Array | None) -> Array:
         """Weights of the columns of some atoms, in the rows over the weights and between their bounds.
 
         Of a column that stands in several atoms the weights count by their sum, and are moved in proportion: where the
@@ -184,6 +208,10 @@ class Subproblem:
         distinct, place = np.unique(ids, return_inverse=True)
         total = np.bincount(place, w, minlength=distinct.size).astype(float)
         low, high = self.problem.regulariser.at(distinct).ends
+        if sigma is not None and not self.problem.regulariser.is_ridge:  # of single features
+            room = np.zeros(distinct.size)
+            room[place] = sigma
+            low, high = low * room, high * room
         moved = self.problem.ends.brought_in(distinct, total, (low, high))
         if distinct.size == ids.size:
             return np.asarray(moved[place])

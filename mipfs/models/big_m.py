@@ -27,7 +27,7 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, extra_cost, loss_of, polytope
+from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, extra_cost, loss_of, over_weights, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
@@ -91,7 +91,8 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     W = implied_bounds(problem, U)
     sigma = Sigma(problem, boolean=binary)
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
-    L = loss_of(problem, design_of(problem).scores(w, b))
+    design = design_of(problem)
+    L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # −W_j σ_j ≤ w_j ≤ W_j σ_j
     link = cp.abs(w) <= cp.multiply(W, sigma)
@@ -99,9 +100,9 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     # min  cᵀσ + dᵀu + ½ ‖w‖² + L
     rows = polytope(problem, sigma)
     objective = problem.penalty @ sigma + 0.5 * cp.sum_squares(w) + L.value + extra_cost(problem, rows)
-    program = cp.Problem(cp.Minimize(objective), [link, *rows, *L.rows])
+    program = cp.Problem(cp.Minimize(objective), [link, *rows, *L.rows, *over.rows])
     kappa = Multiplier(link)
-    variables = {"w": w, "b": b, "xi": L.xi, "alpha": L.alpha, "kappa": kappa}
+    variables = {"w": w, "b": b, "xi": L.xi, "alpha": L.alpha, "kappa": kappa, **over.variables}
     declared = Formulation(problem, program, sigma, variables, lagrangian=_Lagrangian(kappa, problem.penalty, W))
     # under more rows U may be the value of nothing: then another is computed
     return attach(declared, "big-m", partial(declare, binary=binary))

@@ -20,7 +20,7 @@ import numpy as np
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, extra_cost, loss_of, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, extra_cost, loss_of, over_weights, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.parameters import Parameters
 from mipfs.formulation.point import Point, shared_values
@@ -88,8 +88,9 @@ def program_of(problem: Problem) -> Formulation:
     # min  cᵀσ + dᵀu + ½ Σ_j t_j + L                                                    Tan 2014, (5)
     rows = polytope(problem, sigma, parameters.M)
     objective = parameters.charges(sigma) + 0.5 * cp.sum(t) + L.value + extra_cost(problem, rows)
-    program = cp.Problem(cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *rows, *L.rows])
-    variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **L.margin}
+    over = over_weights(problem, design, w)
+    program = cp.Problem(cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *over.rows, *rows, *L.rows])
+    variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **L.margin, **over.variables}
     return Formulation(problem, program, sigma, variables, parameters=parameters.by_name)
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, over_weights, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import declared
@@ -66,13 +66,14 @@ def declare(problem: Problem) -> Formulation:
         cp.hstack([block[0, 2] for block in V]) == sigma,
         cp.hstack([block[2, 2] for block in V]) == sigma,
     ]
-    L = loss_of(problem, design_of(problem).scores(w, b))
+    design = design_of(problem)
+    L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # min  cᵀσ + dᵀu + ½ Σ_j W_jj + L
     rows = polytope(problem, sigma)
     objective = problem.penalty @ sigma + 0.5 * cp.sum(W) + L.value + extra_cost(problem, rows)
-    program = cp.Problem(cp.Minimize(objective), [*blocks, *rows, *L.rows])
-    variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha}
+    program = cp.Problem(cp.Minimize(objective), [*blocks, *rows, *L.rows, *over.rows])
+    variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha, **over.variables}
     return attach(Formulation(problem, program, sigma, variables), "decomposed-sdp", declare)
 
 

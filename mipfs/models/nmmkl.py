@@ -11,7 +11,8 @@ The same duality carries penalties c and rows lb ≤ A [σ; u] ≤ ub, with mult
     s.t.  ½ ω_j² − c_j ≤ ½ (δ + q_j) + (Aᵀ(π⁺ − π⁻))_j
 
 where a multiplier of an absent bound is zero, a feature that is forced in has q_j of any sign, and one that is
-forced out has no row. An extra variable u_k in [l, h] costs h ν⁺ − l ν⁻ with ν⁺ − ν⁻ = −(Aᵀ(π⁺ − π⁻))_k.
+forced out has no row. An extra variable u_k in [l, h] costs h ν⁺ − l ν⁻ with ν⁺ − ν⁻ = −(Aᵀ(π⁺ − π⁻))_k. Rows over the
+weights, d'w ≥ −o, add Dᵀν to ω and −oᵀν to the value, ν ≥ 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from mipfs.formulation.conic import cp, design_of, dual_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
@@ -58,7 +59,7 @@ def declare(problem: Problem) -> Formulation:
 
     # α ∈ A,  ω = Xᵀ(α∘y)
     dual = dual_of(problem)
-    omega, defines_omega = design_of(problem, free).omega(dual.v)
+    omega, defines_omega, nu = _omega(problem, free, dual.v)
 
     # q ≥ 0, δ ≥ 0
     q = cp.Variable(free.size, name="q")
@@ -68,6 +69,7 @@ def declare(problem: Problem) -> Formulation:
         constraints.append(q[optional] >= 0)
     delta = cp.Variable(nonneg=True, name="delta")
     prices, price_of_rows, price_rows = _prices(problem)
+    price_of_ends = problem.ends.plain @ nu if problem.weight_rows else 0.0
 
     # ½ ω_j² − c_j ≤ ½ (δ + q_j) + (Aᵀπ)_j                                       Xu et al. 2009; the multiplier is σ_j
     room = 0.5 * q + prices[free]
@@ -78,12 +80,22 @@ def declare(problem: Problem) -> Formulation:
     # max  g(α) − ½ (M δ + Σ_j q_j) − (ubᵀπ⁺ − lbᵀπ⁻)
     cardinality = 0.0 if selection.M is None else selection.M * delta
     program = cp.Problem(
-        cp.Maximize(dual.g - 0.5 * (cardinality + cp.sum(q)) - price_of_rows), [*constraints, quadratic, *price_rows]
+        cp.Maximize(dual.g - 0.5 * (cardinality + cp.sum(q)) - price_of_rows - price_of_ends),
+        [*constraints, quadratic, *price_rows],
     )
     scatter = sparse.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(p, free.size))
     sigma = Sigma(problem, quadratic, scatter)
-    variables = {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta}
+    variables = {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta, **({} if nu is None else {"nu": nu})}
     return attach(Formulation(problem, program, sigma, variables), "nmmkl", declare, values_at)
+
+
+def _omega(problem: Problem, free: Integers, v: Any) -> tuple[Any, Any, Any]:
+    """ω = Xᵀv + Dᵀν of some features as a variable, the rows that define it, and ν ≥ 0 of rows over the weights."""
+    omega, defined = design_of(problem, free).omega(v)
+    if not problem.weight_rows:
+        return omega, defined, None
+    nu = cp.Variable(problem.ends.count, nonneg=True, name="nu")
+    return omega, defined.args[0] == defined.args[1] + problem.ends.matrix[:, free].T @ nu, nu
 
 
 def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:

@@ -180,7 +180,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.cone[g] = squares <= sigma[g] * block.t[g]
 
     _add_ends(block, problem, dict(zip(index, columns.ids.tolist(), strict=True)), sigma)
-    _add_weight_rows(block, problem, index)
+    _add_weight_rows(block, problem, dict(zip(index, columns.scale.tolist(), strict=True)))
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
@@ -217,16 +217,20 @@ def _row(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
     return (None if lb == float("-inf") else lb, body, None if ub == float("inf") else ub)
 
 
-def _add_weight_rows(block: Any, problem: Problem, index: list[Any]) -> None:
-    """l ≤ Σ_j (a_j/scale_j) w_j ≤ u, of rows over the weights; one of several atoms is the sum of all its w."""
+def _add_weight_rows(block: Any, problem: Problem, factors: dict[Any, float]) -> None:
+    """l ≤ Σ_j (a_j/scale_j) λ_j w_j ≤ u, of rows over the weights; one of several atoms is the sum of all its λw.
+
+    `factors` has λ of every weight.
+    """
     if not problem.weight_rows:
         return
     data = problem.data
-    names = [key[1] if isinstance(key, tuple) else key for key in index]
+    names = [key[1] if isinstance(key, tuple) else key for key in factors]
     block.weight_rows = pyo.ConstraintList()
     for row in problem.rows_over_weights:
         terms = {name: a / float(data.scale[data.index[name]]) for name, a in row.coefficients}
-        parts = [terms[name] * block.w[key] for name, key in zip(names, index, strict=True) if name in terms]
+        each = zip(names, factors.items(), strict=True)
+        parts = [terms[name] * factor * block.w[key] for name, (key, factor) in each if name in terms]
         if not parts:
             continue
         body = pyo.quicksum(parts)

@@ -14,7 +14,7 @@ from typing import Any
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
@@ -52,11 +52,12 @@ def declare(problem: Problem) -> Formulation:
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
 
     # L(m),  m = y∘(Xw + b)
-    L = loss_of(problem, design.scores(w, b))
+    L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # min  ½ ‖w‖² + L
-    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), [*L.rows, *ends_of(problem, w)])
-    variables = {"w": design.weights(w), "b": b, "xi": L.xi, "alpha": L.alpha}
+    rows = [*L.rows, *ends_of(problem, w), *over.rows]
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), rows)
+    variables = {"w": design.weights(w), "b": b, "xi": L.xi, "alpha": L.alpha, **over.variables}
     return attach(Formulation(problem, program, None, variables), "plain-svm", declare)
 
 

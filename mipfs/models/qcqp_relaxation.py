@@ -26,7 +26,7 @@ from mipfs.formulation import check
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.boolean_relaxation import program_of, values_at
-from mipfs.models.reduced_mkl import Pool
+from mipfs.models.reduced_mkl import Pool, primal
 from mipfs.models.reduced_mkl import declare as restricted
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
@@ -76,7 +76,7 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     check_size(problem.data, "CVXPY program")
     if problem.selection.is_plain:
         return attach(program_of(problem), "fgm", declare, values_at)
-    over_hull = restricted(problem, generated(problem), "primal")
+    over_hull = primal(problem, np.array(generated(problem)))
     return attach(replace(over_hull, hull=True), "fgm", declare)
 
 

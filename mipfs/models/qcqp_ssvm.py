@@ -16,7 +16,7 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.point import Point, shared_values
 from mipfs.formulation.program import Formulation, check_size
@@ -55,14 +55,15 @@ def declare(problem: Problem) -> Formulation:
     check_size(problem.data, "CVXPY program")
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     t = cp.Variable(name="t")
-    L = loss_of(problem, design_of(problem).scores(w, b))
+    design = design_of(problem)
+    L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # ‖w‖² ≤ t,  ‖w‖₁² ≤ M t                                                      Chan et al. 2007
     norms = [cp.sum_squares(w) <= t, cp.square(cp.norm1(w)) <= problem.M * t]
 
     # min  ½ t + L
-    program = cp.Problem(cp.Minimize(0.5 * t + L.value), [*L.rows, *norms, *ends_of(problem, w)])
-    variables = {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
+    program = cp.Problem(cp.Minimize(0.5 * t + L.value), [*L.rows, *norms, *ends_of(problem, w), *over.rows])
+    variables = {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **over.variables}
     return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare, values_at)
 
 

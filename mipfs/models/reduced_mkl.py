@@ -27,7 +27,7 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
+from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.arrays import Array, Integers, scattered
@@ -73,12 +73,13 @@ def problem(
 
 def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
     """Declare the restricted problem over a pool; parameters as in `build`."""
-    check(problem, "reduced-mkl")
+    # the dual form is the published one, over norms of ω; the primal one is over weights, and has rows over these
+    check(problem if form == "dual" else problem.replace(weight_rows=()), "reduced-mkl")
     check_size(problem.data, "CVXPY program")
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
     sigmas = np.array(selections(problem, pool))
-    declared = _dual(problem, sigmas) if form == "dual" else _primal(problem, sigmas)
+    declared = _dual(problem, sigmas) if form == "dual" else primal(problem, sigmas)
     return attach(declared, "reduced-mkl", partial(_again, pool=sigmas, form=form))
 
 
@@ -122,7 +123,8 @@ def _dual(problem: Problem, sigmas: Array) -> Formulation:
     return Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
 
 
-def _primal(problem: Problem, sigmas: Array) -> Formulation:
+def primal(problem: Problem, sigmas: Array) -> Formulation:
+    """The primal form over vectors σᵗ (T, p), which is over weights, and so has the rows over these too."""
     design, parts = _columns(problem, sigmas)
     w_t = [cp.Variable(k.size, name=f"w_{t}") for t, (k, _) in enumerate(parts, 1)]
     mu = cp.Variable(len(parts), nonneg=True, name="mu")
@@ -143,8 +145,10 @@ def _primal(problem: Problem, sigmas: Array) -> Formulation:
     objective = 0.5 * cp.sum(r) + (sigmas @ problem.penalty) @ mu + L.value
     sigma = Sigma(problem)
     mixture = [cp.sum(mu) == 1, sigma == sigmas.T @ mu, w == design.to_features @ per_column]
-    program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, *mixture])
+    over = over_weights(problem, design, per_column)
+    program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, *mixture, *over.rows])
     variables = {"w_t": cp.hstack(w_t), "w": w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha, **L.margin}
+    variables |= over.variables
     return Formulation(problem, program, sigma, variables)
 
 

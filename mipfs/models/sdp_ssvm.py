@@ -23,7 +23,7 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
@@ -71,16 +71,17 @@ def declare(problem: Problem) -> Formulation:
     # V = [W w; wᵀ 1] ⪰ 0                                                         Chan et al. 2007
     V = cp.Variable((p + 1, p + 1), PSD=True, name="V")
     W, w = V[:p, :p], V[:p, p]
-    L = loss_of(problem, design_of(problem).scores(w, b))
+    design = design_of(problem)
+    L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # Σ_jk |W_jk| ≤ M tr W
     sparse = cp.sum(cp.abs(W)) <= problem.M * cp.trace(W)
 
     # min  ½ tr W + L
     program = cp.Problem(
-        cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse, *ends_of(problem, w)]
+        cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse, *ends_of(problem, w), *over.rows]
     )
-    variables = {"w": w, "b": b, "W": W, "V": V, "xi": L.xi, "alpha": L.alpha}
+    variables = {"w": w, "b": b, "W": W, "V": V, "xi": L.xi, "alpha": L.alpha, **over.variables}
     return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare, values_at)
 
 

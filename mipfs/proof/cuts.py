@@ -90,16 +90,20 @@ def feasible_dual(problem: Problem, alpha: Array) -> tuple[Integers, int]:
 
     Multipliers have a sign alone, and lie on the grid of the samples, which is made coarser for large ones.
     """
-    n = problem.data.n_samples
-    whole, q = get_loss(problem.loss).feasible_dual(alpha[:n], problem.c_i, problem.data.y, problem.bias)
-    if not problem.weight_rows:
+    return feasible_of(problem.loss, problem.c_i, problem.data.y, problem.bias, alpha)
+
+
+def feasible_of(loss: str, c: Array, y: Array, bias: bool, alpha: Array) -> tuple[Integers, int]:
+    """`feasible_dual` of a loss's name, c (n,), y (n,), and whether y'α = 0: all that it asks of a problem."""
+    n = c.size
+    whole, q = get_loss(loss).feasible_dual(alpha[:n], c, y, bias)
+    if alpha.size == n:
         return whole, q
     nu = np.maximum(alpha[n:], 0.0)
     most = math.frexp(float(nu.max(initial=0.0)))[1]
     if most + q > MOST_BITS:
         q = MOST_BITS - most
-        top = get_loss(problem.loss).top(problem.c_i)
-        whole = on_grid(alpha[:n], top, problem.data.y if problem.bias else None, q)
+        whole = on_grid(alpha[:n], get_loss(loss).top(c), y if bias else None, q)
     multipliers = np.rint(np.ldexp(nu, q)).astype(np.int64)
     return np.append(whole, multipliers), q
 

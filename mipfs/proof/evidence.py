@@ -17,11 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool, Dual, decoded, dual_top, scores_of
+from mipfs.proof.cuts import CutPool, Dual, decoded, dual_top, dual_value_of, feasible_of, scores_of
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancelled
@@ -198,12 +197,15 @@ class Combined:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The dual set of a loss that is a sum over the samples: its name, c (n,), y (n,), and whether y'α = 0."""
+    """The dual set of a loss that is a sum over the samples: its name, c (n,), y (n,), whether y'α = 0, and how many
+    multipliers of rows over the weights stand behind α.
+    """
 
     loss: str
     c: Array
     y: Array
     bias: bool
+    multipliers: int = 0
 
     def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
         """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
@@ -211,27 +213,24 @@ class Box:
 
     def rounded(self, duals: Any, parts: Parts) -> Iterator[tuple[Array, Dual]]:
         """The combinations before and after they are rounded."""
-        loss = get_loss(self.loss)
+        size = self.c.size + self.multipliers
         cached = dict[int, Array]()
         for ids, share in parts:
-            alpha = np.zeros(self.c.size)
+            alpha = np.zeros(size)
             for d, weight in zip(ids, share, strict=True):
                 if d not in cached:
-                    if len(cached) * self.c.size > CACHED_NUMBERS:
+                    if len(cached) * size > CACHED_NUMBERS:
                         cached.clear()
                     cached[d] = decoded(duals.get(d))
                 alpha += weight * cached[d]
-            yield alpha, loss.feasible_dual(alpha, self.c, self.y, self.bias)
+            yield alpha, feasible_of(self.loss, self.c, self.y, self.bias, alpha)
 
     def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
         """How much lower than α a rounded dual vector may lie on any selection."""
-        loss = get_loss(self.loss)
-        near = decoded(dual)
-        worse = np.maximum(scores_of(problem, near * self.y) - scores_of(problem, alpha * self.y), 0.0)
+        near, signs = decoded(dual), problem.dual_signs
+        worse = np.maximum(scores_of(problem, near * signs) - scores_of(problem, alpha * signs), 0.0)
         chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
-        return max(
-            0.0, float(loss.dual_value(alpha, self.c) - loss.dual_value(near, self.c)) + 0.5 * float(chosen.sum())
-        )
+        return max(0.0, dual_value_of(problem, alpha) - dual_value_of(problem, near) + 0.5 * float(chosen.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +255,7 @@ def dual_set(problem: Problem) -> Box | Simplex:
     """The dual set of a problem, by the few numbers that say what it is."""
     if problem.loss == "structural":
         return Simplex(problem.C, problem.measured.largest, no_dual(problem))
-    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias)
+    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples)
 
 
 def no_dual(problem: Problem) -> Dual:

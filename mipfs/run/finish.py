@@ -88,12 +88,13 @@ def result_of(run: Run, driver: str) -> Result:
 
 
 def _stated(run: Run, classifier: StoredClassifier, near: Any) -> dict[str, Any]:
-    """The parameters; rows over the weights with the allowance that the largest weight of classifier and list makes."""
+    """The parameters; rows over the weights with the allowance that the largest weight makes of all that are shown."""
     problem = run.problem
     params = {**parameters(problem), "gap": float(run.options.gap)}
     if not problem.weight_rows:
         return params
-    shown = [classifier.weights, *(one["weights"] for one in (() if near is None else near["supports"]))]
+    relaxed = (run.outcome.relaxed or {}).get("weights") or {}
+    shown = [classifier.weights, relaxed, *(one["weights"] for one in (() if near is None else near["supports"]))]
     named = {name for row in problem.rows_over_weights for name in row.terms}
     largest = power_above(w for weights in shown for name, w in weights.items() if name in named)
     return params | {"weight_rows": written_rows(problem.rows_over_weights, largest)}

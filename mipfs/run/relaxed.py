@@ -10,6 +10,7 @@ import numpy as np
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
+from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
 from mipfs.run.run import Run
@@ -54,6 +55,11 @@ def relaxed(
     columns = merged(held.ids, held.scale)[0]
     given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
     weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
+    if problem.weight_rows:
+        weights = _in_the_rows(problem, columns, weights, part)
+        if not problem.ends.hold(columns, weights / data.scale[columns]):
+            run.upper = np.inf
+            return None
     rho = 1.0
     if problem.margin == "rho":  # of this very point: the value of another ρ is another one
         rho = 0.5 / problem.value_at(atoms, columns, Weights.of(weights, b), part)[0]
@@ -75,6 +81,13 @@ def relaxed(
         "intercept": intercept,
     }
     return shown | ({} if mixture is None else {"mixture": mixture}) | ({} if extra is None else {"extra": extra})
+
+
+def _in_the_rows(problem: Problem, columns: Integers, weights: Array, part: Array) -> Array:
+    """Weights of the columns of some atoms with σ (k,), all different, brought into the rows over the weights."""
+    room = 1.0 if problem.regulariser.is_ridge else part  # beside rows, ends are of single features
+    low, high = (end * room for end in problem.regulariser.at(columns).ends)
+    return problem.ends.brought_in(columns, weights, (low, high))
 
 
 def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, dict[str, float] | None] | None:
