@@ -3,8 +3,8 @@
     leaf = g(α) − ½ (the R largest sums over an open candidate of (q_j/s_j)²) + min over a ≥ 0, l a ≤ w ≤ u a of
            Σ ½ (s_j w_j)² − q_j w_j,     which is at least −½ Σ ((q_j − π_j)/s_j)² where Σ max(l_j π_j, u_j π_j) ≤ 0
 
-q is summed in doubles with a bound on its rounding. The best π is looked for in doubles too; that it is one, and what it
-proves, is computed in rational numbers.
+q is summed in doubles with a bound on its rounding. The best π is looked for in doubles too; that it is one, and what
+it proves, is computed in rational numbers.
 """
 
 from __future__ import annotations
