@@ -10,7 +10,8 @@ It says "accepted" with the bound, the gap and the status that are proven and wi
 code 0), "rejected: why" (1), or "declined: why" (2) where it is not made for what it is given. It takes svmlight and
 CSV text, raw tables with a recipe; the hinge, the squared hinge, the logistic loss and those of measures; features,
 groups, trees, functions and products of features; rows, penalties, bounds and rows on weights, near-optimal lists,
-paths, several classes, and scorecards (but for the word of their search). It declines
+paths, several classes, and scorecards (the word of their search where their features and points are not proven
+together). It declines
 
 - other files (Parquet, npz, column stores), other losses and other regularisers;
 - scaled data whose scaling does not stand in the sidecar (early versions), but for functions and products of features,
@@ -35,7 +36,7 @@ How to read it. `need` and `Rejected` are all there is to a refusal. Whoever wan
    `Products`), values of classifiers (`value_of`) and measures (`Measure`);
 4. the proof: dual vectors (`Duals`, `Combinations`), leaves (`Line`) and the tree (`Tree.walk`), near-optimal lists,
    relaxations, and the verdict (`check`);
-5. documents that hold results: a path (`Course`), several classes (`Classes`), a scorecard (`Card`);
+5. documents that hold results: a path (`Course`), several classes (`Classes`), a scorecard (`Card`, `Together`);
 6. the command line (`judge`).
 """
 
@@ -276,9 +277,9 @@ def unpacked(content, known, what, stored=False):
     return members
 
 
-def read_archive(content):
-    """The arrays of a sidecar by name."""
-    names = {f"{name}.npy" for name in ARRAYS}
+def read_archive(content, more=frozenset()):
+    """The arrays of a sidecar by name; `more` are names that this one may have beside those of any."""
+    names = {f"{name}.npy" for name in ARRAYS | more}
     members = unpacked(content, names.__contains__, "the sidecar")
     return {name.removesuffix(".npy"): read_npy(body, name) for name, body in members.items()}
 
@@ -3915,6 +3916,10 @@ CARD_FIELDS = names_in(
     "roc_auc labels result data_sha256 nodes seconds"
 )
 CARD_OF_2 = names_in("version bins sha256")
+JOINT_ARRAYS = {
+    f"joint_{name}"
+    for name in names_in("split value children leaf dual_q dual_start dual_bytes dual_level dual_width dual_top")
+}
 LINE_FIELDS = names_in("feature kind origin unit threshold points")
 TOTALS_FIELDS = names_in("from to samples positives decision")
 
@@ -3983,8 +3988,7 @@ class Card:
         need(self.scale > 0, "the scale of the card is not above 0")
         self.raw, self.cut = {}, {}
         for name in self.result["weights"]:
-            self.raw[name] = self.data.columns[stated.place[name]]
-            self.cut[name] = [to_12_digits(v) for v in self.raw[name]]
+            self._take(name)
         given = document["card"]
         need(isinstance(given, list) and given and all(isinstance(one, dict) for one in given), "the card has no lines")
         self.lines = [line for name in self.raw for line in self._lines(name, bins, given)]
@@ -3999,9 +4003,21 @@ class Card:
         self._check_points()
         self._score()
 
+    def _take(self, name):
+        """The values of a feature, and these to 12 digits."""
+        self.raw[name] = self.data.columns[self.stated.place[name]]
+        self.cut[name] = [to_12_digits(v) for v in self.raw[name]]
+
+    def due(self, name):
+        """The lines of any feature, on a card of version 2."""
+        if name not in self.cut:
+            self._take(name)
+        return self._lines(name, self.document["bins"], [])
+
     def _lines(self, name, bins, given):
         """The lines that are due for a feature."""
-        shift, scale = (float(self.result["scaling"][key][name]) for key in ("shift", "scale"))
+        j = self.stated.place[name]
+        shift, scale = float(self.stated.shift[j]), float(self.stated.scale[j])
         values = sorted(set(self.cut[name]))
         if len(values) == 2:
             unit = values[1] - values[0]
@@ -4112,6 +4128,167 @@ class Card:
         need(area is None or abs(said - area) <= CLOSE, "the area is another one")
 
 
+OPEN, OUT, IN = -1, 0, 1
+"""States of a candidate."""
+
+
+class Together:
+    """The proof of a card whose bound is about all of at most M features: section "Features and points together"."""
+
+    def __init__(self, card, arrays):
+        said, stated, self.card, self.stated = card.document["joint"], card.stated, card, card.stated
+        need(isinstance(said, dict) and set(said) == {"M", "out"}, "joint has other fields than M and out")
+        out = said["out"]
+        need(isinstance(out, list) and all(isinstance(name, str) for name in out), "joint.out is no list of names")
+        need(len(set(out)) == len(out) and set(out) <= set(card.data.names), "joint.out names a feature twice, or none")
+        need(not stated.far, "features and points together, of far columns")
+        used = {line.feature for line in card.lines if line.points}
+        need(len(used) <= whole(said["M"], "joint.M", 1), "the card gives points to more than M features")
+        need(not used & set(out), "the card gives points to a feature that is left out")
+        names = [name for name in card.data.names if name not in set(out)]
+        self.F, self.M = len(names), min(said["M"], len(names))
+        self.lines = [(f, line) for f, name in enumerate(names) for line in card.due(name)]
+        self.of = [[j for j, (owner, _) in enumerate(self.lines) if owner == f] for f in range(self.F)]
+        self.root = [self._ends(line.feature) for _, line in self.lines]
+        self.columns = [self._column(line) for _, line in self.lines]
+        need(set(arrays) == JOINT_ARRAYS, "the arrays of the card's proof are not all there")
+        arrays = {name.removeprefix("joint_"): array for name, array in arrays.items()}
+        self.split, self.value, self.leaf = (array_of(arrays, name, "i") for name in ("split", "value", "leaf"))
+        pairs = arrays["children"]
+        need(pairs.kind == "i" and pairs.shape == (len(self.split), 2), "joint_children has another shape or type")
+        self.children = pairs.values
+        self.duals = Duals(arrays, stated)
+        work = self.duals.count * len(stated.y) * len(self.lines)
+        if work > MOST_PRODUCTS:
+            raise Declined(f"too large: {work} products for the card's proof")
+        self.known = {}
+
+    def _ends(self, name):
+        """The ends of the points of a feature."""
+        K = self.card.most
+        low, high = self.stated.bounds.get(self.stated.place[name], (None, None))
+        return (0 if low is not None and low >= 0 else -K), (0 if high is not None and high <= 0 else K)
+
+    def _column(self, line):
+        """x_ij less (shift − origin)/unit, which is (v − shift)/unit: whole numbers, their exponent, and the unit."""
+        name, unit = line.feature, Fraction(1)
+        if line.kind == "threshold":
+            values = [Fraction(v >= line.threshold) for v in self.card.cut[name]]
+        else:
+            held = self.card.cut if line.kind == "two values" else self.card.raw
+            shift, unit = self.stated.shift[self.stated.place[name]], Fraction(line.unit)
+            values = [Fraction(v) - shift for v in held[name]]
+        entries, e = as_integers(values)
+        return entries, e, unit
+
+    def vector(self, d):
+        """g, q of all columns, and Σ (q/s)² of every candidate, of dual vector d, found feasible."""
+        if d not in self.known:
+            need(0 <= d < self.duals.count, "a dual vector that is not there")
+            whole, q = self.duals.decoded(d)
+            k = whole[: len(self.stated.y)]
+            unit = Fraction(2) ** -q
+            self.duals._check(k, q)
+            signed = [v * s for v, s in zip(k, self.stated.y, strict=True)]
+            own = []
+            for entries, e, size in self.columns:
+                total = sum(signed[i] * x for i, x in entries)
+                own.append(Fraction(total) / Fraction(2) ** e * unit / size)
+            sums = [sum(self._square(j, own[j]) for j in part) for part in self.of]
+            self.known[d] = self.duals._g(k, q, unit), own, sums
+        return self.known[d]
+
+    def _square(self, j, q):
+        """(q_j/s_j)², or 0 where no weight has that sign."""
+        low, high = self.root[j]
+        return q * q / self.lines[j][1].s2 if (q > 0 and high > 0) or (q < 0 and low < 0) else Fraction(0)
+
+    def bound(self, d, state, boxes):
+        """The bound of a leaf."""
+        g, q, sums = self.vector(d)
+        rest = self.M - state.count(IN)
+        free = sorted((sums[f] for f in range(self.F) if state[f] == OPEN), reverse=True)[:rest]
+        inside = [(self.lines[j][1].s2, q[j], *boxes[j]) for f in range(self.F) if state[f] == IN for j in self.of[f]]
+        return g - sum(free) / 2 + least_on_cone(inside)
+
+    def check(self, bound):
+        """Every leaf reaches the bound, and every dual vector is feasible."""
+        N, F = len(self.split), self.F
+        sizes = len(self.value), len(self.leaf)
+        need(N >= 1 and all(one == N for one in sizes), "the arrays of the card's proof are not of the same nodes")
+        enough = bound - CLOSE * abs(bound)
+        met, stack = [], [(0, [OPEN] * F, self.root)]
+        while stack:
+            node, state, boxes = stack.pop()
+            met.append(node)
+            need(len(met) <= N, "the card's proof is no tree")
+            s, below = self.split[node], [*self.children[2 * node : 2 * node + 2]]
+            need(s < F + len(self.lines) and s >= -2, "a split on nothing")
+            need(all(0 < child < N for child in below) if s >= 0 else below == [-1, -1], "children that are not there")
+            if s >= F:
+                j, at = s - F, self.value[node]
+                need(state[self.lines[j][0]] == IN, "a split on points of a candidate that is not in")
+                low, high = boxes[j]
+                for child, box in zip(below, ((low, min(high, at)), (max(low, at + 1), high)), strict=True):
+                    stack.append((child, state, [*boxes[:j], box, *boxes[j + 1 :]]))
+            elif s >= 0:
+                need(state[s] == OPEN, "a split on a candidate that is not open")
+                stack += [
+                    (child, [*state[:s], v, *state[s + 1 :]], boxes) for child, v in zip(below, (OUT, IN), strict=True)
+                ]
+            elif state.count(IN) <= self.M and all(low <= high for low, high in boxes):
+                if s == -2:
+                    need(self._doubled(state, boxes), "a leaf whose points may not be doubled")
+                else:
+                    need(self.bound(self.leaf[node], state, boxes) >= enough, "a leaf lies below the bound of the card")
+        need(sorted(met) == list(range(N)), "the nodes of the card's proof are not each met once")
+        for d in range(self.duals.count):
+            self.vector(d)
+
+    def _doubled(self, state, boxes):
+        """Whether all points of a leaf may be doubled."""
+        half, inside = self.card.most // 2, state.count(IN)
+        decided = inside == self.M or OPEN not in state
+        own = [boxes[j] for f in range(self.F) if state[f] == IN for j in self.of[f]]
+        return inside > 0 and decided and all(low >= -half and high <= half for low, high in own)
+
+
+def least_on_cone(terms):
+    """min over a ≥ 0 and l a ≤ w ≤ u a of Σ ½ s² w² − q w, of (s², q, l, u): its slope in a rises, piece by piece."""
+
+    def slope(a):
+        """The slope at a, and how fast it rises behind it."""
+        total, rise = Fraction(0), Fraction(0)
+        for s2, q, low, high in terms:
+            for end, side in ((low, 1), (high, -1)):
+                past = side * (s2 * end * a - q)  # above 0 where this end binds, and at 0 where it will
+                if past > 0 or (past == 0 and side * end > 0):
+                    total, rise = total + end * (s2 * end * a - q), rise + s2 * end * end
+        return total, rise
+
+    turns = sorted({Fraction(0), *(q / s2 / end for s2, q, *ends in terms for end in ends if end and q / end > 0)})
+    a = Fraction(0)
+    for turn in turns:
+        at, _ = slope(turn)
+        if at >= 0:
+            break
+        a = turn
+    else:
+        turn = None
+    at, rise = slope(a)
+    if at < 0:  # between this turn and the next one, or behind the last
+        if turn is not None and turn > a:
+            behind, _ = slope(turn)
+            a += (turn - a) * at / (at - behind)
+        else:
+            a -= at / rise
+    found = Fraction(0)
+    for s2, q, low, high in terms:
+        w = min(max(q / s2, low * a), high * a)
+        found += s2 * w * w / 2 - q * w
+    return found
+
+
 def thresholds_due(cut, values, bins):
     """The thresholds of a feature, from its values to 12 digits and the different ones of these in ascending order."""
     ordered, found = sorted(cut), []
@@ -4152,7 +4329,7 @@ def check_card_form(document):
     check_schema(document)
     version = document.get("version", 1)
     need("version" not in document or (type(version) is int and version == 2), f"a card of version {version!r}")
-    fields = CARD_FIELDS | (CARD_OF_2 if version == 2 else set())
+    fields = CARD_FIELDS | (CARD_OF_2 | (set(document) & {"joint"}) if version == 2 else set())
     need(set(document) == fields, f"fields that a card lacks or does not have: {sorted(fields ^ set(document))}")
     if version == 2:
         rest = {key: value for key, value in document.items() if key != "sha256"}
@@ -4221,14 +4398,20 @@ def judge_card(document, path, source):
     if version == 1:
         found, stated = without_proof(result, data)
     else:
-        arrays = read_archive(beside(path, result))
+        arrays = read_archive(beside(path, result), JOINT_ARRAYS)
+        own = {name: arrays.pop(name) for name in sorted(JOINT_ARRAYS & set(arrays))}
+        need("joint" in document or not own, "a proof of features and points that the card does not name")
         found, stated = check(result, arrays, data), Statement(result, arrays, data)
     card = Card(document, stated)
     objective = card.check_objective()
     card.check_totals()
     values = objective, float(document["bound"]), float(document["gap"])
     lines = [f"accepted: a scorecard by rule {version}, {summary(document['status'], *values)}"]
-    lines += ["that no other points are better (the bound of the card) is the word of its search"]
+    if "joint" in document:
+        Together(card, own).check(number(document["bound"], "the bound of the card"))
+        lines += [f"its bound is proven for every card of at most {document['joint']['M']} features"]
+    else:
+        lines += ["that no other points are better (the bound of the card) is the word of its search"]
     lines += [f"its features: {summary(*found[:4])}"]
     if version == 1:
         lines += ["the certificate of the features is not beside a card of rule 1: their bound is unchecked"]

@@ -2,7 +2,8 @@
 
 Its objective is recomputed with a bound on the rounding error, in rational arithmetic where floating point leaves it in
 doubt; its totals by the stated rule, in doubles (`mipfs.check.points`). That no other points are better is the word of
-the search that found them: no certificate has it, and the report says so.
+the search that found them: no certificate has it, and the report says so. Of a card whose features and points were
+chosen together it is proven (`mipfs.check.card_joint`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.card_joint import check_joint, parted
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
 from mipfs.check.in_unit import in_unit
 from mipfs.check.known import same
@@ -66,6 +68,7 @@ class CardReport:
     status, asked : str and float, of the search for points
     objective : float, recomputed; inf before it was
     bound, gap : float, the word of the search, which only lies below the objective, and what follows from it
+    joint : int or None, M of all cards that the bound was proven for; None where it is the word of the search
     threshold : float, the total above which the class is the positive one
     totals : tuple of mappings, recomputed: "from", "to", "samples", "positives", "decision"
     error, roc_auc : float, on these data, recomputed
@@ -82,6 +85,7 @@ class CardReport:
     objective: float = math.inf
     bound: float = -math.inf
     gap: float = math.inf
+    joint: int | None = None
     threshold: float = math.nan
     totals: tuple[Mapping[str, Any], ...] = ()
     error: float = math.nan
@@ -125,6 +129,12 @@ def _check(
     version = _form(document)
     result = document["result"]
     found |= {"version": version, "unchecked": (SEARCH, HISTORY, *([UNPROVEN] if version == 1 else []))}
+    own: dict[str, Any] = {}
+    if not isinstance(arrays, str):
+        arrays, own = parted(arrays)
+    require(
+        "joint" in document or not own, "beside the card stands a proof of features and points that it does not name"
+    )
     found["result"] = report = _checked(result, arrays, data, version, given, workers)
     require(report.accepted, f"the result inside: {report.reason}")
     _kind_of(result)
@@ -146,6 +156,10 @@ def _check(
     objective = times(objective, -2 * there.exponent)
     require(meets, f"the objective of the card is {objective!r}, not {claimed!r}")
     found |= {"objective": objective, "threshold": threshold} | _search(document, claimed)
+    if "joint" in document:
+        require(not isinstance(arrays, str), str(arrays))
+        found["joint"] = check_joint(document, own, data, statement)
+        found["unchecked"] = (HISTORY,)
     _check_totals(document, data, lines, threshold, version, found)
 
 
@@ -156,7 +170,7 @@ def _form(document: Document) -> int:
     version = document.get("version", 1)
     known = type(version) is int and (version == NEWEST or (version == 1 and "version" not in document))
     require(known, f"rule {version!r} of scoring is unknown")
-    right = FIRST if version == 1 else SECOND
+    right = FIRST if version == 1 else SECOND | ({"joint"} & document.keys())
     strangers, missing = sorted(document.keys() - right), sorted(right - document.keys())
     require(not strangers, f"a card of version {version} has no field {strangers[:1]}")
     require(not missing, f"the card has no {missing[:1]}")

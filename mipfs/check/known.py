@@ -201,7 +201,9 @@ ARRAYS = (
 )
 VECTORS = _names("dual_bytes dual_level dual_width dual_top")
 LABELLINGS = _names("dual_label dual_whole labelling")
-EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS
+OF_CARDS = {f"joint_{name}" for name in _names("split value children leaf dual_q dual_start") | VECTORS}
+"""Of a card whose features and points are proven together, beside those of its result."""
+EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS | OF_CARDS
 """What any certificate may hold; nothing else is read of one."""
 
 

@@ -135,6 +135,39 @@ def _thresholds(
     return found
 
 
+def due_lines(name: str, bins: int, data: Instance) -> list[tuple[Line, Fraction]]:
+    """The lines that a feature has on a card of version 2, without points, and s² of each exactly."""
+    j = data.index[name]
+    values = users_values(data, j)
+    short = to_digits(values, np.abs(values), VALUE_DIGITS)
+    ends = np.unique(short)
+    scale, shift = float(data.scale[j]), float(data.shift[j])
+    if ends.size > 2 and bins >= 2:
+        found = []
+        for at in cuts(short, ends, bins):
+            share = Fraction(int(np.count_nonzero(short >= at)), short.size)
+            square = share * (1 - share) if scale != 1.0 else Fraction(1)
+            found.append((Line(name, "threshold", 0.0, 1.0, at, 0, math.sqrt(square), 0.0, short), square))
+        return found
+    if ends.size == 2:
+        kind, origin, unit, held = "two values", float(ends[0]), float(ends[1] - ends[0]), short
+    else:
+        unit = float(f"{scale:.{UNIT_DIGITS}g}")
+        origin = round(shift, UNIT_DIGITS - 1 - int(exponents(np.array([unit]))[0]))
+        kind, held = "scaled", values
+    moved = (shift - origin) / unit
+    return [
+        (Line(name, kind, origin, unit, None, 0, scale / unit, moved, held), (Fraction(scale) / Fraction(unit)) ** 2)
+    ]
+
+
+def ends_of(name: str, document: Document) -> tuple[int, int]:
+    """The least and the most points that a line of a feature may have."""
+    most = document["most_points"]
+    low, high = (document["result"]["params"].get("weight_bounds") or {}).get(name, (None, None))
+    return (0 if low is not None and low >= 0 else -most), (0 if high is not None and high <= 0 else most)
+
+
 def cuts(short: Array, ends: Array, bins: int) -> list[float]:
     """The thresholds of values (n,) whose distinct ones are `ends`: numbers of few digits at their quantiles."""
     rising = np.sort(short)

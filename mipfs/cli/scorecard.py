@@ -26,6 +26,10 @@ def scorecard(
         bool,
         typer.Option(help="Of a result with near-optimal sets (--pool-gap): the best of the cards of all of them."),
     ] = True,
+    joint: Annotated[
+        bool,
+        typer.Option("--joint", help="Choose features and points together, of at most M features; with a proof."),
+    ] = False,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
     scale: Scale = None,
@@ -55,7 +59,7 @@ def scorecard(
     check_page(report, *inputs, outputs=(json,))
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
-    how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal}
+    how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}
     found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
     if json == "-":
         write_json(found.document(), json)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import LabelError, UsageError
+from mipfs.report.numbers import many
 
 if TYPE_CHECKING:
     from mipfs.check.card import CardReport
@@ -63,6 +64,13 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else finite_or_none(value)
 
 
+def _whose(report: CardReport) -> str:
+    """What the bound is about."""
+    if report.joint is None:
+        return "the word of the search, not proven"
+    return f"proven, for every card of at most {many(report.joint, 'feature', 'features')}"
+
+
 def _signed(points: int) -> str:
     return f"{points:+d}" if points else "0"
 
@@ -104,7 +112,7 @@ def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> No
             ("card", f"accepted, by rule {report.version} of scoring"),
             ("status", with_asked(report.status, report.status, report.asked)),
             ("objective", f"{number(report.objective)}  (recomputed)"),
-            ("bound", f"{number(report.bound)}  (the word of the search, not proven)"),
+            ("bound", f"{number(report.bound)}  ({_whose(report)})"),
             ("gap", f"{percent(report.gap)}  (of that bound)"),
             ("error", f"{report.error:.2%} of these data  (recomputed)"),
             ("area under ROC", f"{report.roc_auc:.4f} on these data  (recomputed)"),

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,13 @@ LOCAL_LENGTHS_AT = 26
 
 
 def write_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]], stream: IO[bytes], compression: int = zipfile.ZIP_STORED
+    arrays: Mapping[str, npt.NDArray[Any]],
+    stream: IO[bytes],
+    compression: int = zipfile.ZIP_STORED,
+    mode: Literal["w", "a"] = "w",
 ) -> None:
-    """Write an .npz file, as NumPy's ``savez`` does, from arrays that need not stand in memory."""
-    with zipfile.ZipFile(stream, "w", compression, allowZip64=True) as archive:
+    """Write an .npz file, as NumPy's ``savez`` does, from arrays that need not stand in memory; "a" adds to one."""
+    with zipfile.ZipFile(stream, mode, compression, allowZip64=True) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 npy.write_array_header_1_0(

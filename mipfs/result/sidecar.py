@@ -137,8 +137,12 @@ def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
     return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 
-def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | None, Mapping[str, Any] | None]:
+def packed(
+    result: Result, name: str, limit: float = math.inf, more: Mapping[str, npt.NDArray[Any]] | None = None
+) -> tuple[bytes | None, Mapping[str, Any] | None]:
     """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    `more` are arrays that stand there beside those of the result: a card's own proof.
 
     A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
     missing or another file. What was not proven to the asked gap may be cut to `limit` bytes: the entry then has the
@@ -149,18 +153,30 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
         content = held(result)
         if result.certificate is None or content is None:
             return None, result.certificate
-        return content, {**result.certificate, "file": name}
+        if not more:
+            return content, {**result.certificate, "file": name}
+        content = with_arrays(content, more)
+        return content, {**result.certificate, "file": name, "sha256": hashlib.sha256(content).hexdigest()}
     if may_be_cut(result) and math.isfinite(limit):
         from mipfs.result.fitted import within  # with the dual vectors, the problem and its solvers
 
         claim, content = within(claim, limit)
     else:
         content = claim.packed()
+    content = with_arrays(content, more) if more else content
     sha256 = hashlib.sha256(content).hexdigest()
     found = {} if claim is result.claim else {"found": float(result.bound)}
     if found and result.deciding is not None:
         result.deciding.note(result, claim, sha256)
     return content, claim.entry() | found | {"file": name, "sha256": sha256}
+
+
+def with_arrays(content: bytes, more: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """The contents of a sidecar with more arrays behind those that are there."""
+    stream = io.BytesIO()
+    stream.write(content)
+    write_arrays(more, stream, zipfile.ZIP_DEFLATED, mode="a")
+    return stream.getvalue()
 
 
 def spooled(

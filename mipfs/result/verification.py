@@ -114,7 +114,8 @@ def verify(
         document = result.document()
         if has_proof(document):  # which may not have been saved yet
             document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
-        return verify_card(document, inside, data, rows, verbose=verbose, jobs=jobs)
+        more = getattr(getattr(result, "joint", None), "arrays", {})
+        return verify_card(document, inside, data, rows, more=more, verbose=verbose, jobs=jobs)
     given = None if rows is None else given_of(rows, data)
     document, arrays = claim_of(inside)
     if isinstance(arrays, str):
@@ -139,12 +140,18 @@ def verify_card(
     data: Instance,
     rows: Rows | None = None,
     *,
+    more: Arrays | None = None,
     verbose: bool = False,
     jobs: int | None = None,
 ) -> CardReport:
-    """Check the JSON of a card with the certificate of the result inside; the rest is as in `verify`."""
+    """Check the JSON of a card with the certificate of the result inside; the rest is as in `verify`.
+
+    `more` are arrays of the card's own proof, where that was not saved yet.
+    """
     given = None if rows is None else given_of(rows, data)
     arrays = claim_of(result)[1] if has_proof(document) else "a card of the first version has no certificate"
+    if more and not isinstance(arrays, str):
+        arrays = {**arrays, **more}
     with at_work(jobs, verbose) as workers:
         return check_card(document, arrays, data, given=given, workers=workers)
 

@@ -48,6 +48,26 @@ class Among:
 
 
 @dataclass(frozen=True, eq=False)
+class Joint:
+    """The cards that the bound of one is proven for: those of at most M features, none of them of `out`.
+
+    Attributes
+    ----------
+    M : int
+    out : tuple of str
+    arrays : mapping, the proof as the sidecar has it; empty of a card that was read, whose result has the sidecar
+    first : float, objective of the card that it began with, of the features of the result; no file has it
+    supports : int, sets of features whose points were looked at; no file has it
+    """
+
+    M: int
+    out: tuple[str, ...] = ()
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+    first: float = math.nan
+    supports: int = 0
+
+
+@dataclass(frozen=True, eq=False)
 class Scorecard(Reported):
     """Whole points for the features of a result.
 
@@ -73,6 +93,7 @@ class Scorecard(Reported):
     version : int, the rule that it is scored by (docs/scorecard.md)
     bins : int, ranges that columns were cut into; 0 where they were not
     among : Among or None, near-optimal sets whose cards it is the best of; no file has it
+    joint : Joint or None, what the bound is proven for, if features and points were chosen together
     """
 
     result: Result
@@ -95,6 +116,7 @@ class Scorecard(Reported):
     version: int = VERSION
     bins: int = 0
     among: Among | None = None
+    joint: Joint | None = None
 
     @property
     def gap(self) -> float:
@@ -237,7 +259,8 @@ class Scorecard(Reported):
         if self.version == 1 or output_file.is_stream(path):
             output_file.save([(path, _text(self.document()))])
             return
-        content, entry = sidecar.packed(self.result, pair.sidecar_of(path).name)
+        more = {} if self.joint is None else self.joint.arrays
+        content, entry = sidecar.packed(self.result, pair.sidecar_of(path).name, more=more)
         document = replace(self, result=replace(self.result, certificate=entry)).document()
         pair.save(path, _text(document), content)
 
@@ -279,6 +302,7 @@ class Scorecard(Reported):
             "labels": dict(self.result.labels),
             "result": replace(self.result, trace=Trace(())).document(),  # without its history
             "data_sha256": self.result.data_sha256,
+            **({} if self.joint is None else {"joint": {"M": self.joint.M, "out": [*self.joint.out]}}),
             "nodes": self.nodes,
             "seconds": self.seconds,
         }

@@ -65,9 +65,18 @@ class Ground:
     @classmethod
     def gathered(cls, Z: Array, d: Array, y: Array, c: Array, loss: Loss, bias: bool) -> Ground:
         """Samples that are alike, with the sum of their weights."""
-        rows, place = np.unique(np.column_stack([Z, y]), axis=0, return_inverse=True)
-        sums = np.asarray(np.bincount(place.ravel(), c, len(rows)), dtype=float)
-        return cls(np.ascontiguousarray(rows[:, :-1]), d, rows[:, -1].copy(), sums, loss, bias)
+        return cls(Z, d, y, c, loss, bias).alike()[0]
+
+    def alike(self) -> tuple[Ground, Whole]:
+        """Samples that are alike, with the sum of their weights, and the place (n,) of every sample among them."""
+        rows, place = np.unique(np.column_stack([self.Z, self.y]), axis=0, return_inverse=True)
+        sums = np.asarray(np.bincount(place.ravel(), self.c, len(rows)), dtype=float)
+        Z, y = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy()
+        return Ground(Z, self.d, y, sums, self.loss, self.bias), place.ravel()
+
+    def over(self, columns: Whole) -> Ground:
+        """The same samples, in some of the columns."""
+        return replace(self, Z=np.ascontiguousarray(self.Z[:, columns]), d=self.d[columns])
 
     def value(self, w: Array, b: float) -> float:
         """F(w, b)."""
@@ -90,12 +99,17 @@ class Ground:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What a dual vector proves of every box: g(α) rounded down, q (k,), and how far off q may be (k,)."""
+    """What a dual vector proves of every box: g(α) rounded down, q (k,), and how far off q may be (k,).
+
+    `whole` (n,) and `shift` are the vector itself, α = whole · 2^−shift.
+    """
 
     g: float
     q: Array
     off: Array
     shrink: float
+    whole: Whole
+    shift: int
 
     @classmethod
     def of(cls, ground: Ground, alpha: Array, gathered: int) -> Proof:
@@ -108,7 +122,12 @@ class Proof:
         g = rounded_down(loss.dual_value(alpha, c), loss.dual_magnitude(alpha, c), alpha.size)
         signed = ground.y * alpha
         off = 2.0 * (alpha.size + 8) * U * (np.abs(ground.Z).T @ alpha) / ground.d
-        return cls(float(g) - loss.assumed_error(c), ground.Z.T @ signed / ground.d, off, 4.0 * (gathered + 8) * U)
+        q, shrink = ground.Z.T @ signed / ground.d, 4.0 * (gathered + 8) * U
+        return cls(float(g) - loss.assumed_error(c), q, off, shrink, whole, shift)
+
+    def over(self, columns: Whole) -> Proof:
+        """The same of some of the columns."""
+        return replace(self, q=self.q[columns], off=self.off[columns])
 
     def bound(self, d: Array, low: Whole, high: Whole) -> float:
         """A number below F on the cone of a box of points, which is never negative."""

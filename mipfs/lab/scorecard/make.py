@@ -45,6 +45,7 @@ def scorecard(
     time_limit: Seconds = 60.0,
     gap: Gap = 1e-3,
     near_optimal: bool = True,
+    joint: bool = False,
 ) -> Scorecard:
     """Whole points for the features of a result: the best for these features, by branch and bound with its own gap.
 
@@ -64,6 +65,10 @@ def scorecard(
     near_optimal : bool
         Whether cards of all near-optimal sets of the result (`pool_gap`, `pool_size`), if it has a list, are made, of
         up to 100, and the best one is returned: the best features for real weights need not be the best for points.
+    joint : bool
+        Whether features and points are chosen together: the best of the cards of at most M features, M that of the
+        result, begun from the card that there is without it, with a certificate of its own
+        (`mipfs.lab.scorecard.together`).
 
     Returns
     -------
@@ -73,11 +78,16 @@ def scorecard(
     Raises
     ------
     UsageError
-        A result without a classifier, over other things than single features, or of other data.
+        A result without a classifier, over other things than single features, or of other data. With `joint` also
+        one with rows, penalties or forced features.
     """
+    if joint:
+        from mipfs.lab.scorecard.together import together
+
+        return together(result, data, (points, bins, gap), time_limit)
     end = time.monotonic() + time_limit
     asked = points, bins, gap
-    best = _card(result, data, asked, end)
+    best = card_of(result, data, asked, end)
     listed = _sets(result) if near_optimal else []
     others = [names for names in listed if names != frozenset(best.result.selected)]
     if not others:
@@ -86,7 +96,7 @@ def scorecard(
     for names in others:
         if time.monotonic() >= end:
             break
-        card = _card(_of_set(result, data, names), data, asked, end)
+        card = card_of(of_set(result, data, names), data, asked, end)
         tried += 1
         if card.objective < least.objective:
             least = card
@@ -100,30 +110,24 @@ def _sets(result: Result) -> list[frozenset[str]]:
     return [frozenset(one["selected"]) for one in ordered[:MOST_SETS] if one["selected"]]
 
 
-def _of_set(result: Result, data: Instance, names: frozenset[str]) -> Result:
+def of_set(result: Result, data: Instance, names: frozenset[str]) -> Result:
     """The result of the same problem where exactly these features are selected."""
     inside = tuple(name for name in data.feature_names if name in names)
     given = {"forced_in": inside, "forced_out": (), "M": len(inside), "lam": 0.0}
     return drivers.solve(posed_again(result, data, "a scorecard", **given))
 
 
-def _card(result: Result, data: Instance, asked: tuple[int, int, float], end: float) -> Scorecard:
+def card_of(result: Result, data: Instance, asked: tuple[int, int, float], end: float) -> Scorecard:
     """The best card of the features of one result."""
     started, (points, bins, gap) = time.monotonic(), asked
-    problem = _problem(result, data, points)
-    if bins == 1:
-        raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
-    if bins > MOST_BINS:
-        raise UsageError(f"bins = {bins} is no card to add up by hand; give {MOST_BINS} at most")
-    if bins:  # thresholds are 0 and 1, in no unit of the columns
-        problem.require_near("a card of thresholds")
+    problem = problem_of(result, data, points, bins)
     values = user_columns(result, data)
     columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
     if not columns:
         raise UsageError("the classifier of the result uses no feature: there is nothing to give points to")
-    whole = _ground(problem, columns, values)
-    ground = Ground.gathered(whole.Z, whole.d, whole.y, whole.c, whole.loss, whole.bias)
-    low, high = _signs(columns, result.params.get("weight_bounds") or {}, points)
+    whole = ground_of(problem, columns, values)
+    ground = whole.alike()[0]
+    low, high = ends_of(columns, result.params.get("weight_bounds") or {}, points)
     found = Search(ground, low, high, points, data.n_samples, gap, end).run()
     objective = whole.value(found.scale * found.points.astype(float), found.intercept)
     shift = float(found.points @ np.array([column.center for column in columns]))
@@ -155,7 +159,7 @@ def _scales(result: Result, names: tuple[str, ...]) -> dict[str, tuple[float, fl
     return {name: (float(shift.get(name, 0.0)), float(scale.get(name, 1.0))) for name in names}
 
 
-def _ground(problem: Problem, columns: tuple[Column, ...], values: dict[str, Array]) -> Ground:
+def ground_of(problem: Problem, columns: tuple[Column, ...], values: dict[str, Array]) -> Ground:
     """All samples, in the columns of the card."""
     Z = np.column_stack([column.of(values[column.feature]) - column.center for column in columns])
     sizes = np.array([column.size for column in columns])
@@ -163,8 +167,8 @@ def _ground(problem: Problem, columns: tuple[Column, ...], values: dict[str, Arr
     return Ground(Z, sizes, problem.data.y, c, get_loss(problem.loss), problem.bias)
 
 
-def _problem(result: Result, data: Instance, points: int) -> Problem:
-    """The problem of the result, on its data."""
+def problem_of(result: Result, data: Instance, points: int, bins: int) -> Problem:
+    """The problem of the result, on its data, where a card can be made of it."""
     if not result.has_classifier:
         raise UsageError(f"the result has no classifier to give points to: its status is {result.status.name}")
     params = result.params
@@ -185,10 +189,17 @@ def _problem(result: Result, data: Instance, points: int) -> Problem:
     if held := excluding_0(settled(result.params.get("weight_bounds") or {}, data.index, data.like)):
         raise UsageError(f"points keep no weight_bounds that exclude 0, as those of {held[0]!r} do; solve without them")
     free: dict[str, Any] = {"cardinality": False, "lam": 0.0, "forced_in": (), "forced_out": (), "weight_bounds": {}}
-    return posed_again(result, data, "a scorecard", **free)
+    problem = posed_again(result, data, "a scorecard", **free)
+    if bins == 1:
+        raise UsageError("bins = 1: one range has no threshold; give 2 or more, or 0 for columns as they are")
+    if bins > MOST_BINS:
+        raise UsageError(f"bins = {bins} is no card to add up by hand; give {MOST_BINS} at most")
+    if bins:  # thresholds are 0 and 1, in no unit of the columns
+        problem.require_near("a card of thresholds")
+    return problem
 
 
-def _signs(columns: tuple[Column, ...], bounds: Any, points: int) -> tuple[Any, Any]:
+def ends_of(columns: tuple[Column, ...], bounds: Any, points: int) -> tuple[Any, Any]:
     """The ends of the points: none below 0 where no weight is, none above 0 likewise."""
     low, high = (np.full(len(columns), end, dtype=np.int64) for end in (-points, points))
     for j, column in enumerate(columns):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import numpy as np
 
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import VERSION, Scorecard
+from mipfs.lab.scorecard.card import VERSION, Joint, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing import typed_json
 from mipfs.plumbing.declared import Count, Excess, Positive, Share, Within, declared
@@ -44,6 +44,13 @@ TotalsEntry = TypedDict(
 Totals = Annotated[TotalsEntry, Such(lambda row: row["positives"] <= row["samples"])]
 
 
+class JointEntry(TypedDict):
+    """What the bound is proven for, with features and points together."""
+
+    M: Count
+    out: tuple[str, ...]
+
+
 class CardDocument(TypedDict):
     """What mipfs scorecard --json writes."""
 
@@ -68,6 +75,7 @@ class CardDocument(TypedDict):
     labels: Annotated[LabelsEntry, JUDGED]
     result: Annotated[ResultDocument, JUDGED]
     data_sha256: Annotated[Sha256, JUDGED]
+    joint: NotRequired[JointEntry]
     nodes: Annotated[int, Written(Whole)]
     seconds: Annotated[float, Written(Excess)]
     sha256: NotRequired[Annotated[Sha256, JUDGED]]
@@ -143,5 +151,6 @@ def _card(found: Any, result: Result) -> Scorecard:
         stated={"totals": found["totals"], "error": found["error"], "roc_auc": area},
         version=version,
         bins=found["bins"] if version > 1 else 0,
+        joint=None if found.get("joint") is None else Joint(found["joint"]["M"], tuple(found["joint"]["out"])),
         **{name: found[name] for name in same} | numbers,
     )

@@ -133,14 +133,18 @@ class Search:
 
     def halves(self, node: Node, t: Array) -> list[tuple[Whole, Whole]]:
         """Two boxes at the point that is least whole for its weight, or at the widest one."""
+        j, at = self.cut(node, t)
+        high, low = node.high.copy(), node.low.copy()
+        high[j], low[j] = at, at + 1
+        return [(node.low, high), (low, node.high)]
+
+    def cut(self, node: Node, t: Array) -> tuple[int, int]:
+        """The column j and the value at which a box is halved, λ_j ≤ value and λ_j ≥ value + 1."""
         far = np.abs(t - np.rint(t)) * self.ground.d
         wide = (node.high - node.low).astype(float)
         far[wide == 0] = 0.0
         j = int(np.argmax(far)) if far.max() > WHOLE_ENOUGH * self.ground.d.max() else int(np.argmax(wide))
-        at = int(np.clip(np.floor(t[j]), node.low[j], node.high[j] - 1))
-        high, low = node.high.copy(), node.low.copy()
-        high[j], low[j] = at, at + 1
-        return [(node.low, high), (low, node.high)]
+        return j, int(np.clip(np.floor(t[j]), node.low[j], node.high[j] - 1))
 
     def scales(self, w: Array, node: Node, count: int) -> list[float]:
         """Scales a > 0 with which w lies in the cone of a box, the least first: it has the largest points."""

@@ -134,6 +134,8 @@ def lead(card: Scorecard) -> str:
 
 def words(card: Scorecard) -> str:
     """What is proven of what."""
+    if card.joint is not None:
+        return _together(card)
     params, chosen = card.result.params, {*card.result.selected}
     is_given = {*params.get("forced_in", ())} == chosen and params.get("M") == len(chosen)
     features = "the features were given" if is_given else _proven_features(card)
@@ -147,6 +149,17 @@ def words(card: Scorecard) -> str:
     return f"{features}; the points are the best found for these features (gap {percent(card.gap)})"
 
 
+def _together(card: Scorecard) -> str:
+    """The same of a card whose features and points were chosen together."""
+    assert card.joint is not None
+    said = f"of all cards of at most {many(card.joint.M, 'feature', 'features')} this is"
+    if card.status is Status.OPTIMAL:
+        return f"features and points are proven together (gap {percent(card.gap)}): {said} the best"
+    return (
+        f"features and points are not proven to be the best together: {said} the best found (gap {percent(card.gap)})"
+    )
+
+
 def _proven_features(card: Scorecard) -> str:
     """What the proof of the result says of its features."""
     return {
@@ -157,6 +170,15 @@ def _proven_features(card: Scorecard) -> str:
 
 def others(card: Scorecard) -> str:
     """What is not proven of the card, which a reader may take for granted."""
+    if card.joint is not None:
+        first = card.joint.first
+        if card.objective < first:
+            return f"the card of the features that are the best for real weights has an objective of {number(first)}"
+        return (
+            "the thresholds are those of the columns, and were not chosen"
+            if _ends(card)
+            else "what it says of rows that it has not seen is not proven"
+        )
     return "other features may have a better card: that these are the best for points, too, is not proven"
 
 

@@ -1,0 +1,484 @@
+"""Branch and bound over the features of a card and their points together, with its proof.
+
+    min over whole λ in a box, points for at most M features, a > 0, b of
+        ½ Σ (s_j a λ_j)² + Σ c_i ℓ(y_i (a λ'x_i + b))
+
+Over the features the tree follows the one by which the problem of real weights was solved (`Guide`), which proves most
+sets to be worth more than the best card. Every dual vector bounds every selection of features and every box of points
+(`mipfs.lab.scorecard.cone`), so that one pool of them serves all nodes, and where the guide ends the best of the pool
+is taken, all of it at once. Where M features are in, the relaxation over their points is solved, which adds its dual
+vector to the pool. The tree is that of docs/certificate.md, *Features and points together*.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import NumericalError
+from mipfs.lab.scorecard.columns import Column
+from mipfs.lab.scorecard.cone import Ground, Proof, Whole, solved
+from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, Node, Search
+from mipfs.plumbing import total_limit
+from mipfs.plumbing.arrays import Array
+from mipfs.proof.duals import DualStore
+from mipfs.proof.proof import SCREENED
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Status, StopReason
+
+OPEN, OUT, IN = -1, 0, 1
+"""States of a candidate."""
+LEAF, DOUBLED = -1, -2
+"""In place of what a node is split on."""
+NONE = -1
+"""In place of a dual vector: no card is left."""
+BELOW = 1e-11
+"""What the claimed bound lies below the one that was computed, relative: room for the rounding of other checkers."""
+PREFIX = "joint_"
+"""Before the names of the arrays of the proof."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What a card may be made of.
+
+    Attributes
+    ----------
+    names : tuple of F str, the features
+    columns : tuple of k Column, those of one feature after those of another, in the order of `names`
+    ground : Ground, all n samples in these columns
+    low, high : (k,) ends of the points
+    most : int, K
+    M : int, features with points at most
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    ground: Ground
+    low: Whole
+    high: Whole
+    most: int
+    M: int
+
+    @cached_property
+    def owner(self) -> Whole:
+        """The feature (k,) of every column."""
+        place = {name: f for f, name in enumerate(self.names)}
+        return np.array([place[column.feature] for column in self.columns], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> Whole:
+        """The first column (F,) of every feature."""
+        return np.searchsorted(self.owner, np.arange(len(self.names)))
+
+    def of(self, features: Iterable[int]) -> Whole:
+        """The columns of some features."""
+        return np.flatnonzero(np.isin(self.owner, np.fromiter(features, dtype=np.int64)))
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """The tree of a run over real weights, by the arrays of its certificate, and its dual vectors.
+
+    Attributes
+    ----------
+    alphas : (D, n) dual vectors
+    feature : (N,) what a node is split on; `SCREENED`, or −1 of a leaf
+    children : (N, 2)
+    dual : (N,) position of its dual vector, negative where there is none
+    """
+
+    alphas: Array
+    feature: Whole
+    children: Whole
+    dual: Whole
+
+    @classmethod
+    def none(cls, n: int) -> Guide:
+        """That of no run."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros((0, n)), nothing, nothing.reshape(0, 2), nothing)
+
+
+class Pool:
+    """Dual vectors over all samples, each with what it proves: g (D,), and of every feature ½ Σ (q_j/s_j)² (D, F)."""
+
+    def __init__(self, among: Candidates) -> None:
+        self.among = among
+        c = among.ground.c
+        self.store = DualStore(c.size, None if np.all(c == c[0]) else c)
+        self.proofs: list[Proof] = []
+        self._g, self._costs = np.empty(64), np.empty((64, len(among.names)))
+
+    @property
+    def g(self) -> Array:
+        return self._g[: len(self.proofs)]
+
+    @property
+    def costs(self) -> Array:
+        return self._costs[: len(self.proofs)]
+
+    def add(self, alpha: Array) -> int:
+        """Store an approximate dual vector (n,), made feasible; returns its position."""
+        ground, d = self.among.ground, len(self.proofs)
+        proof = Proof.of(ground, alpha, ground.y.size)
+        self.store.add(proof.whole, proof.shift)
+        self.proofs.append(proof)
+        if d == self._g.size:
+            self._g, self._costs = (np.concatenate([held, np.empty_like(held)]) for held in (self._g, self._costs))
+        # A weight has no sign that its points may not have.
+        up = np.where(self.among.high > 0, proof.q + proof.off, 0.0)
+        down = np.where(self.among.low < 0, proof.off - proof.q, 0.0)
+        q = np.maximum(0.0, np.maximum(up, down))
+        self._g[d] = proof.g
+        self._costs[d] = 0.5 * np.add.reduceat(q * q, self.among.starts) * (1.0 + 1e-14)
+        return d
+
+    def best(self, state: npt.NDArray[np.int8]) -> tuple[float, int]:
+        """The largest bound of a node whose boxes are whole, and the dual vector that has it."""
+        rest = self.among.M - int(np.count_nonzero(state == IN))
+        found = self.g - self.costs[:, state == IN].sum(axis=1)
+        free = self.costs[:, state == OPEN]
+        if rest > 0 and free.shape[1]:
+            if rest < free.shape[1]:
+                free = -np.partition(-free, rest - 1, axis=1)[:, :rest]
+            found = found - free.sum(axis=1)
+        d = int(np.argmax(found))
+        return self._below(d, float(found[d])), d
+
+    def of(self, d: int, state: npt.NDArray[np.int8]) -> float:
+        """What dual vector d proves of a node whose boxes are whole."""
+        rest, costs = self.among.M - int(np.count_nonzero(state == IN)), self._costs[d]
+        free = np.sort(costs[state == OPEN])[::-1][: max(rest, 0)]
+        return self._below(d, float(self._g[d] - costs[state == IN].sum() - free.sum()))
+
+    def _below(self, d: int, found: float) -> float:
+        """A sum of g(α) and costs that are no larger, rounded down."""
+        return max(0.0, found - 1e-13 * abs(float(self._g[d])))
+
+    def bound(self, d: int, columns: Whole, low: Whole, high: Whole) -> float:
+        """What dual vector d proves where the features of these columns are in, all others out, of a box of points."""
+        return self.proofs[d].over(columns).bound(self.among.ground.d[columns], low, high)
+
+    def arrays(self, used: Whole) -> dict[str, npt.NDArray[np.generic]]:
+        """Some of the dual vectors as the sidecar has them."""
+        return {f"{PREFIX}{name}": held for name, held in self.store.part(used).arrays().items()}
+
+
+@dataclass(eq=False)
+class Tree:
+    """The nodes of the proof: what each is split on, at which value, its children, and its dual vector."""
+
+    split: list[int] = field(default_factory=lambda: [LEAF])
+    value: list[int] = field(default_factory=lambda: [0])
+    children: list[tuple[int, int]] = field(default_factory=lambda: [(-1, -1)])
+    leaf: list[int] = field(default_factory=lambda: [NONE])
+
+    def reopen(self, node: int, size: int) -> None:
+        """Make a node a leaf again that was split when there were `size` nodes, and forget those after them."""
+        for held in (self.split, self.value, self.children, self.leaf):
+            del held[size:]
+        self.split[node], self.value[node], self.children[node] = LEAF, 0, (-1, -1)
+
+    def branch(self, node: int, split: int, value: int = 0) -> tuple[int, int]:
+        """Split a leaf; its two children."""
+        first = len(self.split)
+        self.split[node], self.value[node], self.children[node] = split, value, (first, first + 1)
+        for _ in range(2):
+            self.split.append(LEAF)
+            self.value.append(0)
+            self.children.append((-1, -1))
+            self.leaf.append(NONE)
+        self.leaf[node] = NONE
+        return first, first + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """An open node: candidates' states (F,), the columns that are in with their box, its bound and who proves it.
+
+    `guide` is the node of the guide that it follows; −1 for none.
+    """
+
+    place: int
+    state: npt.NDArray[np.int8]
+    columns: Whole
+    low: Whole
+    high: Whole
+    bound: float
+    dual: int
+    guide: int = -1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no feature is open."""
+        return not bool(np.any(self.state == OPEN))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What the search ends with: points (k,) of all columns of the candidates, objective, proven bound, and the proof.
+
+    `supports` are the sets of features whose points were looked at.
+    """
+
+    points: Whole
+    scale: float
+    intercept: float
+    objective: float
+    bound: float
+    status: Status
+    stop_reason: StopReason
+    nodes: int
+    supports: int
+    arrays: Mapping[str, npt.NDArray[np.generic]]
+
+
+class JointSearch:
+    """One run.
+
+    Parameters
+    ----------
+    among : Candidates
+    guide : Guide
+    start : points (k,), scale, intercept and objective of a card to be no worse than
+    gap : float, relative gap at which the search ends
+    deadline : float, of the monotonic clock
+    """
+
+    def __init__(
+        self, among: Candidates, guide: Guide, start: tuple[Whole, float, float, float], gap: float, deadline: float
+    ) -> None:
+        self.among, self.guide, self.gap, self.deadline = among, guide, gap, deadline
+        self.pool, self.tree = Pool(among), Tree()
+        self.at, self.best = start[:3], start[3]
+        self.settled, self.nodes = np.inf, 0
+        self._count = itertools.count()
+        self._heap: list[tuple[float, int, Part]] = []
+        self._searches: dict[tuple[int, ...], tuple[Search, Whole]] = {}
+        for alpha in guide.alphas:
+            self.pool.add(alpha)
+        nothing = np.zeros(1, dtype=np.int64)  # the card without points
+        alike, place = replace(among.ground, Z=np.zeros((among.ground.y.size, 1)), d=np.ones(1)).alike()
+        self.pool.add(self._spread(alike, solved(alike, nothing, nothing)[2], place))
+
+    def _spread(self, alike: Ground, alpha: Array, place: Whole) -> Array:
+        """The dual vector (n,) of all samples that one of gathered samples stands for: by their weights."""
+        return np.asarray(alpha[place] * (self.among.ground.c / alike.c[place]))
+
+    @property
+    def cutoff(self) -> float:
+        """The bound from which on a node is of no interest."""
+        return self.best - self.gap * abs(self.best)
+
+    def run(self) -> Together:
+        """Search until the gap is closed, the time is up, or Ctrl-C."""
+        reason = StopReason.GAP_CLOSED
+        root = np.full(len(self.among.names), OPEN, dtype=np.int8)
+        self._push(replace(self._part(0, root), guide=0 if self.guide.feature.size else -1))
+        try:
+            while self._heap and self._heap[0][0] < self.cutoff:
+                if time.monotonic() >= self.deadline:
+                    reason = StopReason.TIME_LIMIT
+                    break
+                size = len(self.tree.split)
+                children = self._children(self._heap[0][2])
+                heapq.heappop(self._heap)
+                for child in children:
+                    self._push(child)
+        except KeyboardInterrupt:
+            if self._heap and self.tree.split[self._heap[0][2].place] != LEAF:
+                self.tree.reopen(self._heap[0][2].place, size)
+            reason = StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
+        for _, _, part in self._heap:
+            bound, dual = part.bound, part.dual
+            if not part.is_whole:  # which the pool has not been asked about
+                own, d = self.pool.best(part.state)
+                bound, dual = (own, d) if own > bound else (bound, dual)
+            self._settle(part.place, dual, bound)
+        bound = min(self.settled - BELOW * abs(self.settled), self.best)
+        status = Status.OPTIMAL if relative_gap(self.best, bound) <= self.gap else Status.FEASIBLE
+        if status is Status.FEASIBLE and reason is StopReason.GAP_CLOSED:
+            reason = StopReason.NUMERICAL
+        supports = len(self._searches)
+        return Together(*self.at, self.best, bound, status, reason, self.nodes, supports, self._arrays())
+
+    def _push(self, part: Part) -> None:
+        heapq.heappush(self._heap, (part.bound, next(self._count), part))
+
+    def _settle(self, place: int, dual: int, bound: float) -> None:
+        self.tree.leaf[place] = dual
+        self.settled = min(self.settled, bound)
+
+    def _part(
+        self,
+        place: int,
+        state: npt.NDArray[np.int8],
+        known: tuple[float, int] | None = None,
+        guide: int = -1,
+    ) -> Part:
+        """A node with whole boxes; with M features in, those that are open are out.
+
+        `known` is a bound with its dual vector, of a node above; without it the pool is asked.
+        """
+        if np.count_nonzero(state == IN) == self.among.M:
+            state = np.where(state == OPEN, OUT, state).astype(np.int8)
+        columns = self.among.of(np.flatnonzero(state == IN))
+        low, high = self.among.low[columns], self.among.high[columns]
+        if known is None or not np.any(state == OPEN):
+            own = self.pool.best(state)
+            known = own if known is None or own[0] > known[0] else known
+        return Part(place, state, columns, low, high, *known, guide)
+
+    def _children(self, part: Part) -> list[Part]:
+        """The parts of a node that may hold something better; what is left out is settled."""
+        self.nodes += 1
+        found = self._of_points(part) if part.is_whole else self._of_features(part)
+        kept = []
+        for child in found:
+            if child.bound >= self.cutoff or (child.is_whole and not child.columns.size):
+                self._settle(child.place, child.dual, child.bound)
+            else:
+                kept.append(child)
+        return kept
+
+    def _of_features(self, part: Part) -> list[Part]:
+        """Split as the guide does, or on the open feature that the best dual vector has the most of."""
+        g = part.guide
+        if g >= 0 and self.guide.dual[g] >= 0:
+            d = int(self.guide.dual[g])
+            if self.guide.feature[g] == SCREENED:
+                return [self._screened(part, d, int(self.guide.children[g, 0]))]
+            own = self.pool.of(d, part.state)
+            part = replace(part, bound=own, dual=d) if own > part.bound else part
+            if part.bound >= self.cutoff:
+                return [part]
+        if g >= 0 and self.guide.feature[g] >= 0:
+            f, below = int(self.guide.feature[g]), self.guide.children[g]
+            if part.state[f] == OPEN:
+                return self._both(part, f, (part.bound, part.dual), below)
+            return [replace(part, guide=int(below[int(part.state[f])]))]
+        bound, dual = self.pool.best(part.state)
+        if bound >= self.cutoff:
+            return [replace(part, bound=bound, dual=dual)]
+        costs = np.where(part.state == OPEN, self.pool.costs[dual], -1.0)
+        return self._both(part, int(np.argmax(costs)))
+
+    def _both(self, part: Part, f: int, known: tuple[float, int] | None = None, below: Any = (-1, -1)) -> list[Part]:
+        """The children of a node that is split on feature f, by the bound of the node or of the pool."""
+        parts = []
+        for value, place in zip((OUT, IN), self.tree.branch(part.place, f), strict=True):
+            state = part.state.copy()
+            state[f] = value
+            parts.append(self._part(place, state, known, int(below[value])))
+        return parts
+
+    def _screened(self, part: Part, d: int, below: int) -> Part:
+        """A chain of splits on the features whose other side dual vector d proves to be of no interest."""
+        place, state, bound = part.place, part.state.copy(), part.bound
+        for f in np.flatnonzero(state == OPEN).tolist():
+            for value in (IN, OUT):
+                state[f] = value
+                own = self.pool.of(d, state)
+                if own >= self.cutoff:
+                    both = self.tree.branch(place, f)
+                    self._settle(both[value], d, own)
+                    state[f], place = 1 - value, both[1 - value]
+                    break
+                state[f] = OPEN
+            if np.count_nonzero(state == IN) == self.among.M:
+                break
+        own = self.pool.of(d, state)
+        known = (own, d) if own > bound else (bound, part.dual)
+        return self._part(place, state, known, below)
+
+    def _search(self, columns: Whole) -> tuple[Search, Whole]:
+        """The search over the points of some columns, and the place (n,) of every sample in its ground."""
+        key = tuple(columns.tolist())
+        if key not in self._searches:
+            ground, place = self.among.ground.over(columns).alike()
+            low, high = self.among.low[columns], self.among.high[columns]
+            search = Search(ground, low, high, self.among.most, self.among.ground.y.size, self.gap, self.deadline)
+            search.at = np.zeros(columns.size, dtype=np.int64), 1.0, 0.0
+            self._searches[key] = search, place
+        return self._searches[key]
+
+    def _of_points(self, part: Part) -> list[Part]:
+        """Split on a point, after the relaxation over the box was solved and rounded."""
+        search, place = self._search(part.columns)
+        search.best = self.best
+        try:
+            w, _, alpha = solved(search.ground, part.low, part.high)
+        except NumericalError:
+            return self._given_up(part)
+        d = self.pool.add(self._spread(search.ground, alpha, place))
+        bound, dual = part.bound, part.dual
+        own = self.pool.bound(d, part.columns, part.low, part.high)
+        if own >= bound:
+            bound, dual = own, d
+        node = Node(bound, part.low, part.high)
+        scales = self._rounded(part, search, node, w)
+        if bound >= self.cutoff or np.array_equal(part.low, part.high):
+            self._settle(part.place, dual, bound)
+            return []
+        return self._halves(part, search, node, w / scales[0] if scales else np.zeros(w.size), dual)
+
+    def _given_up(self, part: Part) -> list[Part]:
+        """A node whose relaxation no solver could solve keeps the bound that it has."""
+        self._settle(part.place, part.dual, part.bound)
+        return []
+
+    def _rounded(self, part: Part, search: Search, node: Node, w: Array) -> list[float]:
+        """Cards near the relaxation are tried, and the best one kept; the scales that were tried."""
+        root = search.nodes == 0
+        search.nodes += 1
+        scales = search.scales(w, node, ROUNDED_AT_THE_ROOT if root else ROUNDED_AT_A_NODE)
+        proof = self.pool.proofs[-1].over(part.columns)
+        for a in scales:
+            search.fit(np.clip(np.rint(w / a).astype(np.int64), node.low, node.high), proof)
+        if search.best < self.best:
+            search.improve(proof)
+            assert search.at is not None
+            points = np.zeros(len(self.among.columns), dtype=np.int64)
+            points[part.columns] = search.at[0]
+            self.at, self.best = (points, search.at[1], search.at[2]), search.best
+        return scales
+
+    def _halves(self, part: Part, search: Search, node: Node, t: Array, dual: int) -> list[Part]:
+        """Both halves of a box; one whose points may be doubled is left out."""
+        j, at = search.cut(node, t)
+        parts = []
+        split = len(self.among.names) + int(part.columns[j])
+        for side, place in enumerate(self.tree.branch(part.place, split, at)):
+            low, high = node.low.copy(), node.high.copy()
+            if side:
+                low[j] = at + 1
+            else:
+                high[j] = at
+            if max(int(high.max()), -int(low.min())) <= self.among.most // 2:
+                self.tree.split[place] = DOUBLED
+                continue
+            own = self.pool.bound(dual, part.columns, low, high)
+            parts.append(replace(part, place=place, low=low, high=high, bound=own, dual=dual))
+        return parts
+
+    def _arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The proof as the sidecar has it."""
+        leaf = np.array(self.tree.leaf, dtype=np.int32)
+        used = np.unique(leaf[leaf >= 0])
+        place = np.full(len(self.pool.proofs) + 1, NONE, dtype=np.int32)
+        place[used] = np.arange(used.size)
+        return {
+            f"{PREFIX}split": np.array(self.tree.split, dtype=np.int32),
+            f"{PREFIX}value": np.array(self.tree.value, dtype=np.int32),
+            f"{PREFIX}children": np.array(self.tree.children, dtype=np.int32).reshape(-1, 2),
+            f"{PREFIX}leaf": np.where(leaf >= 0, place[leaf], NONE).astype(np.int32),
+        } | self.pool.arrays(used.astype(np.int64))

@@ -1,0 +1,235 @@
+"""The card whose features and points are chosen together: from a result, its data, and the card of its features."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mipfs import drivers
+from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
+from mipfs.errors import MipfsError, UsageError
+from mipfs.lab.scorecard.card import Joint, Scorecard
+from mipfs.lab.scorecard.columns import columns_of
+from mipfs.lab.scorecard.cone import Whole
+from mipfs.lab.scorecard.joint import Candidates, Guide, JointSearch, Together
+from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
+from mipfs.plumbing.arrays import Array
+from mipfs.problem import Problem
+from mipfs.readers.duals import decoded_rows
+from mipfs.result.prediction import user_columns
+from mipfs.result.result import Result
+
+MOST_COLUMNS = 5000
+"""Columns that the candidates may have together."""
+SHARE_OF_START, SHARE_OF_REAL = 0.2, 0.4
+"""Of the time for the card to begin with, and then of what is left for the real weights."""
+BEYOND = 1e-6
+"""What the list of near-optimal sets reaches beyond the card that there is, relative."""
+
+
+def together(result: Result, data: Instance, asked: tuple[int, int, float], time_limit: float) -> Scorecard:
+    """The best card of at most M features, M and the features that are left out those of a result.
+
+    Parameters
+    ----------
+    asked : (K, ranges, gap)
+    time_limit : float, in seconds, of all of it
+
+    Raises
+    ------
+    UsageError
+        As `mipfs.lab.scorecard.scorecard`; a result with rows, penalties or forced features; too many columns.
+    """
+    started = time.monotonic()
+    points, bins, gap = asked
+    _check(result)
+    among = _candidates(result, data, points, bins)
+    first = scorecard(
+        result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
+    )
+    start = _on(among, first), first.scale, _centred(first), first.objective
+    left = started + time_limit - time.monotonic()
+    guide = _guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
+    found = JointSearch(among, guide, start, gap, started + time_limit).run()
+    return _card(result, data, first, among, found, asked, started)
+
+
+def _check(result: Result) -> None:
+    """Refuse what the proof of features and points together does not carry."""
+    params = result.params
+    kept = {
+        "rows": bool(result.rows or result.extra),
+        "forced features": bool(params.get("forced_in")),
+        "a price of features (lambda, or a penalty)": bool(np.any(_prices(params))),
+    }
+    if held := [what for what, is_there in kept.items() if is_there]:
+        raise UsageError(
+            f"features and points together are chosen by their number alone, and the result has {held[0]}; solve "
+            "without it, or make the card of the result's own features (without --joint)"
+        )
+
+
+def _prices(params: Mapping[str, Any]) -> Array:
+    """What features cost, all of it."""
+    one = params.get("lambda") or 0.0
+    prices = [*one.values()] if isinstance(one, dict) else np.ravel(np.asarray(one, dtype=float)).tolist()
+    return np.array([*prices, *(params.get("penalty") or {}).values()], dtype=float)
+
+
+def _candidates(result: Result, data: Instance, points: int, bins: int) -> Candidates:
+    """All features that the result may select, in the columns of a card."""
+    problem = problem_of(result, data, points, bins)
+    if data.exponent:
+        raise UsageError("numbers of these data are too far from 1 for features and points together; rescale them")
+    out = {*result.params.get("forced_out", ())}
+    names = [name for name in data.feature_names if name not in out]
+    ids = data.columns_of(names)
+    table = {
+        key: {name: float(held[j]) for name, j in zip(names, ids.tolist(), strict=True)}
+        for key, held in (("shift", data.shift), ("scale", data.scale), ("center", data.center))
+    }
+    # What the user gave, as of the features of a card: by the code that scores it.
+    wide = replace(
+        result,
+        weights=dict.fromkeys(names, 1.0),
+        columns=dict(zip(names, ids.tolist(), strict=True)),
+        scaling={**result.scaling, **table},
+    )
+    values = user_columns(wide, data)
+    scales = {name: (table["shift"][name], table["scale"][name]) for name in names}
+    columns = tuple(columns_of(values, scales, bins))
+    if len(columns) > MOST_COLUMNS:
+        raise UsageError(
+            f"the candidates have {len(columns)} columns; features and points together take {MOST_COLUMNS}"
+        )
+    low, high = ends_of(columns, result.params.get("weight_bounds") or {}, points)
+    most = result.params.get("M")
+    M = len(names) if most is None else min(int(most), len(names))
+    return Candidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M)
+
+
+def _on(among: Candidates, card: Scorecard) -> Whole:
+    """The points of a card on the columns of the candidates."""
+    place = {(column.feature, column.threshold): j for j, column in enumerate(among.columns)}
+    found = np.zeros(len(among.columns), dtype=np.int64)
+    for column, one in zip(card.columns, card.points, strict=True):
+        found[place[column.feature, column.threshold]] = one
+    return found
+
+
+def _centred(card: Scorecard) -> float:
+    """The intercept of a card over the centred columns."""
+    return card.intercept + card.scale * sum(
+        points * column.center for points, column in zip(card.points, card.columns, strict=True)
+    )
+
+
+def _guide(among: Candidates, worth: float, seconds: float) -> Guide:
+    """The tree of the problem of real weights, solved until every set that is worth less is known."""
+    ground = among.ground
+    names = [f"c{j}" for j in range(len(among.columns))]
+    data = Instance.from_arrays(ground.Z / ground.d, ground.y, feature_names=names, sample_weight=ground.c)
+    single = len(among.columns) == len(among.names)
+    parts = {name: np.flatnonzero(among.owner == f).tolist() for f, name in enumerate(among.names)}
+    ends = {
+        name: (None if low < 0 else 0.0, None if high > 0 else 0.0)
+        for name, low, high in zip(names, among.low, among.high, strict=True)
+        if low == 0 or high == 0
+    }
+    problem = Problem(
+        data,
+        loss=ground.loss.name,
+        bias=ground.bias,
+        M=among.M,
+        C=1.0,
+        atoms=None if single else Groups(data, parts),
+        weight_bounds=ends if single else {},
+    )
+    end = time.monotonic() + seconds
+    guide = Guide.none(ground.y.size)
+    limit: dict[str, float] = {}
+    for _ in range(2):
+        left = end - time.monotonic()
+        if left <= 0.0:
+            break
+        try:
+            found = drivers.solve(problem, "branch", time_limit=left, **limit)
+        except MipfsError:  # without them there is less to begin with
+            break
+        guide = _of(found, ground.y.size) or guide
+        above = (worth - found.objective) / abs(found.objective) if found.objective else 0.0
+        if not above > 0.0:
+            break
+        limit = {"pool_gap": above + BEYOND}
+    return guide
+
+
+def _of(found: Result, n: int) -> Guide | None:
+    """The tree that a run proves its bound by."""
+    if found.claim is None or "dual_bytes" not in (arrays := found.claim.arrays()):
+        return None
+    q = np.asarray(arrays["dual_q"], dtype=np.int64)
+    width = max(n, arrays["dual_top"].size)
+    whole = decoded_rows(arrays, np.arange(q.size), width)[:, :n]
+    alphas = np.ldexp(whole.astype(float), -q[:, None])
+    return Guide(alphas, *(np.asarray(arrays[name], dtype=np.int64) for name in ("feature", "children", "dual")))
+
+
+def _card(
+    result: Result,
+    data: Instance,
+    first: Scorecard,
+    among: Candidates,
+    found: Together,
+    asked: tuple[int, int, float],
+    started: float,
+) -> Scorecard:
+    """The card that was found, about the result of its own features."""
+    better = found.objective < first.objective
+    card = first
+    if better:
+        used = frozenset(among.columns[j].feature for j in np.flatnonzero(found.points).tolist())
+        inside = first.result if used <= {*first.result.weights} else of_set(result, data, used)
+        card = _with_points(inside, data, among, found, asked)
+    out = tuple(name for name in data.feature_names if name not in {*among.names})
+    claim = Joint(among.M, out, found.arrays, first.objective, found.supports)
+    return replace(
+        card,
+        bound=min(found.bound, card.objective),
+        status=found.status,
+        stop_reason=found.stop_reason,
+        nodes=found.nodes,
+        seconds=time.monotonic() - started,
+        among=None,
+        joint=claim,
+    )
+
+
+def _with_points(
+    inside: Result, data: Instance, among: Candidates, found: Together, asked: tuple[int, int, float]
+) -> Scorecard:
+    """A card of the features of a result, with the points that were found."""
+    points, bins, gap = asked
+    card = card_of(inside, data, (points, bins, 1.0 - 1e-9), time.monotonic())
+    place = {(column.feature, column.threshold): j for j, column in enumerate(among.columns)}
+    missing = {among.columns[j].feature for j in np.flatnonzero(found.points).tolist()} - {*inside.weights}
+    if missing:
+        raise UsageError(f"{min(missing)!r} has points on the best card and no weight in the SVM of its features")
+    own = np.array([found.points[place[column.feature, column.threshold]] for column in card.columns])
+    shift = float(own @ np.array([column.center for column in card.columns]))
+    values = user_columns(inside, data)
+    ground = ground_of(problem_of(inside, data, points, bins), card.columns, values)
+    card = replace(
+        card,
+        points=tuple(own.tolist()),
+        scale=found.scale,
+        intercept=found.intercept - found.scale * shift,
+        objective=ground.value(found.scale * own.astype(float), found.intercept),
+        asked=gap,
+    )
+    return replace(card, totals_in_training=card.totals_of(values))

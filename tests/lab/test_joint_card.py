@@ -1,0 +1,213 @@
+"""Features and points together: against every card there is, and both checkers on the proof."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mipfs
+from mipfs.cli import main
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.scorecard.columns import columns_of
+from tests.certificate.test_second_reading import judged
+
+Array = npt.NDArray[np.float64]
+LOSSES = ("hinge", "squared-hinge", "logistic")
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+NARROWED = 42
+"""Steps of golden section: an interval of 1 becomes 2e-9."""
+PROBLEMS = 300
+
+
+def loss_of(margins: Array, loss: str) -> Array:
+    if loss == "logistic":
+        return np.logaddexp(0.0, -margins)
+    short = np.maximum(0.0, 1.0 - margins)
+    return 0.5 * short * short if loss == "squared-hinge" else short
+
+
+def narrowed(value: Any, low: Array, high: Array) -> Array:
+    """The least value of convex functions, one for every entry of low and high, by golden section."""
+    for _ in range(NARROWED):
+        step = GOLDEN * (high - low)
+        left, right = high - step, low + step
+        lower = value(left) <= value(right)
+        low, high = np.where(lower, low, left), np.where(lower, right, high)
+    return np.asarray(value(0.5 * (low + high)))
+
+
+def least_of_all(Z: Array, s: Array, owner: Any, y: Array, c: Array, loss: str, bias: bool, K: int, M: int) -> float:
+    """The least objective of every card, each at its own best scale and intercept: no code of the package."""
+    cards = [
+        card
+        for card in itertools.product(range(-K, K + 1), repeat=Z.shape[1])
+        if len({owner[j] for j, points in enumerate(card) if points}) <= M and math.gcd(*card) == 1
+    ]
+    points = np.array(cards, dtype=float)
+    totals, lengths = points @ Z.T, np.sqrt(np.square(points * s).sum(axis=1))
+    margins_at = totals * y
+
+    def at(a: Array, b: Array) -> Array:
+        found = loss_of(margins_at * a[:, None] + y * b[:, None], loss) @ c
+        return np.asarray(0.5 * (lengths * a) ** 2 + found)
+
+    def best_intercept(a: Array) -> Array:
+        if not bias:
+            return at(a, np.zeros_like(a))
+        most = 12.0 + a * np.abs(totals).max(axis=1)
+        return narrowed(lambda b: at(a, b), -most, most)
+
+    zero = np.zeros(len(cards))
+    nothing = best_intercept(zero)
+    found = narrowed(best_intercept, zero, np.sqrt(2.0 * nothing) / lengths)
+    return float(min(found.min(), nothing.min()))
+
+
+def drawn(seed: int) -> tuple[Instance, dict[str, Any]]:
+    """A small problem with numbers of two values and of many, and what is asked of it."""
+    rng = np.random.default_rng(seed)
+    bins = int(rng.choice([0, 0, 2, 3]))
+    n, p = int(rng.integers(16, 40)), 3 if bins == 3 else int(rng.integers(3, 6))
+    X = np.round(rng.normal(size=(n, p)), 2) * rng.choice([0.1, 1.0, 30.0], p)
+    X[:, 0] = rng.choice([0.3, 2.5], n)
+    lean = X / np.abs(X).max(axis=0) @ rng.normal(size=p) + 0.4 * rng.normal(size=n)
+    y = np.where(lean > np.median(lean), 1.0, -1.0)
+    scale = "standard" if bins or rng.random() < 0.7 else "none"
+    weights = None if rng.random() < 0.6 else rng.choice([0.5, 1.0, 3.0], n)
+    asked = {
+        "loss": LOSSES[seed % 3],
+        "bias": bool(rng.random() < 0.8),
+        "C": float(rng.choice([0.1, 1.0, 10.0])),
+        "M": int(rng.integers(1, 3 if bins != 3 else 2) + 0),
+        "bins": bins,
+        "K": int(rng.choice([2, 3])) if not bins else 2,
+    }
+    return Instance.from_arrays(X, y, scale=scale, sample_weight=weights), asked
+
+
+def best_card(data: Instance, asked: dict[str, Any]) -> float:
+    raw = data.block().values * data.scale + data.shift
+    scales = {name: (data.shift[j], data.scale[j]) for j, name in enumerate(data.feature_names)}
+    raw = np.round(raw, 6)
+    columns = list(columns_of({name: raw[:, j] for j, name in enumerate(data.feature_names)}, scales, asked["bins"]))
+    Z = np.column_stack([column.of(raw[:, data.index[column.feature]]) - column.center for column in columns])
+    s, owner = np.array([column.size for column in columns]), [data.index[column.feature] for column in columns]
+    c = asked["C"] * data.sample_weight
+    return least_of_all(Z, s, owner, data.y, c, asked["loss"], asked["bias"], asked["K"], asked["M"])
+
+
+@pytest.mark.sampled(13)
+@pytest.mark.filterwarnings("ignore::mipfs.DataWarning")
+@pytest.mark.parametrize("seed", range(PROBLEMS))
+def test_every_card_of_every_set(seed: int) -> None:
+    """The card is the best of all to its gap, no card lies below its bound, and the proof is accepted."""
+    data, asked = drawn(seed)
+    result = mipfs.solve(mipfs.Problem(data, **{name: asked[name] for name in ("loss", "bias", "C", "M")}))
+    if not result.weights:
+        return
+    plain = mipfs.scorecard(result, data, points=asked["K"], bins=asked["bins"], gap=1e-6)
+    card = mipfs.scorecard(result, data, points=asked["K"], bins=asked["bins"], gap=1e-6, joint=True)
+    best = best_card(data, asked)
+    assert card.status is mipfs.Status.OPTIMAL
+    assert card.bound <= best * (1.0 + 1e-9)
+    assert card.objective == pytest.approx(best, rel=3e-6)
+    assert card.objective <= plain.objective * (1.0 + 1e-12)
+    used = {column.feature for column, points in zip(card.columns, card.points, strict=True) if points}
+    assert len(used) <= asked["M"]
+    report = mipfs.verify(card, data)
+    assert report.accepted, report.reason
+    assert report.joint == min(asked["M"], data.n_features)
+
+
+def table(folder: Path, seed: int, n: int = 36, p: int = 5) -> Path:
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, p)), 2)
+    X[:, 0] = rng.choice([0.0, 3.0], n)
+    y = np.where(X @ rng.normal(size=p) + rng.normal(size=n) > 0, "yes", "no")
+    path = folder / f"t{seed}.csv"
+    rows = [",".join([*(repr(float(v)) for v in row), label]) for row, label in zip(X, y, strict=True)]
+    path.write_text("\n".join([",".join([*(f"f{j}" for j in range(p)), "label"]), *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("bins", [0, 3])
+@pytest.mark.parametrize("bias", ["true", "false"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_both_checkers_take_what_the_command_writes(tmp_path: Path, loss: str, bias: str, bins: int) -> None:
+    data = table(tmp_path, len(loss) + bins)
+    result, card = str(tmp_path / "r.json"), tmp_path / "c.json"
+    options = ["-p", "M=2", "-p", f"loss={loss}", "-p", f"bias={bias}", "--scale", "standard"]
+    assert main(["solve", "fsp-m", str(data), *options, "--nonnegative", "f1", "--json", result, "-q"]) == 0
+    more = ["--joint", "--points", "3", "--bins", str(bins), "--json", str(card), "-q"]
+    assert main(["scorecard", result, str(data), *more]) == 0
+    word, said = judged(card, data)
+    assert word == "accepted", said
+    assert said[1] == "its bound is proven for every card of at most 2 features"
+    assert main(["verify", str(card), str(data), "-q"]) == 0
+    document = json.loads(card.read_text())
+    assert document["joint"] == {"M": 2, "out": []}
+    assert all(line["points"] >= 0 for line in document["card"] if line["feature"] == "f1")
+
+
+def test_a_card_that_is_read_says_the_same_and_saves_its_proof(tmp_path: Path) -> None:
+    data = mipfs.read(table(tmp_path, 4), scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=2, loss="logistic"))
+    card = mipfs.scorecard(result, data, points=3, joint=True)
+    card.save(tmp_path / "c.json")
+    again = mipfs.read_scorecard(tmp_path / "c.json")
+    assert again.joint is not None
+    assert again.joint.M == 2
+    again.save(tmp_path / "d.json")
+    report = mipfs.verify(mipfs.read_scorecard(tmp_path / "d.json"), data)
+    assert report.accepted, report.reason
+    assert report.joint == 2
+    assert "features and points are proven together (gap" in again.summary()
+    assert "word of the search" not in " ".join(report.unchecked)
+
+
+def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 12))
+    y = np.where(X @ rng.normal(size=12) + rng.normal(size=120) > 0, 1.0, -1.0)
+    data = Instance.from_arrays(X, y, scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    card = mipfs.scorecard(result, data, joint=True, gap=0.0, time_limit=0.2)
+    assert card.status is mipfs.Status.FEASIBLE
+    assert card.stop_reason is mipfs.StopReason.TIME_LIMIT
+    assert 0.0 <= card.bound < card.objective
+    assert "features and points are not proven to be the best together" in card.summary()
+    report = mipfs.verify(card, data)
+    assert report.accepted, report.reason
+
+
+def test_what_is_left_out_stays_out(tmp_path: Path) -> None:
+    data = mipfs.read(table(tmp_path, 5), scale="standard")
+    free = mipfs.scorecard(mipfs.solve(mipfs.Problem(data, M=2)), data, points=3, joint=True)
+    out = free.columns[0].feature
+    card = mipfs.scorecard(mipfs.solve(mipfs.Problem(data, M=2, forced_out=[out])), data, points=3, joint=True)
+    assert card.joint is not None
+    assert card.joint.out == (out,)
+    assert out not in {column.feature for column in card.columns}
+    assert card.objective >= free.bound
+    assert mipfs.verify(card, data).accepted
+
+
+@pytest.mark.parametrize(
+    ("what", "changes"),
+    [("forced features", {"forced_in": ["f1"]}), ("a price of features", {"lam": 0.1}), ("rows", {})],
+)
+def test_what_it_does_not_carry_is_refused(tmp_path: Path, what: str, changes: dict[str, Any]) -> None:
+    data = mipfs.read(table(tmp_path, 6), scale="standard")
+    problem = mipfs.Problem(data, M=3, **changes)
+    if what == "rows":
+        problem = problem.with_rows(np.ones((1, 5)), [0.0], [2.0])
+    with pytest.raises(UsageError, match=what):
+        mipfs.scorecard(mipfs.solve(problem), data, joint=True)
