@@ -578,7 +578,7 @@ def cells_of(text):
 def rules_of(document):
     """The version of the rules that a document names; 1 if it names none."""
     rules = document.get("rules", 1)
-    need(type(rules) is int and rules in (1, 2, 3, 4), f"rules {rules!r}, which I do not know")
+    need(type(rules) is int and rules in (1, 2, 3, 4, 5), f"rules {rules!r}, which I do not know")
     return rules
 
 
@@ -634,7 +634,8 @@ def check_recipe(recipe):
 class Reading:
     """A table as columns, by the rules and the recipe that a document names.
 
-    `names` and `columns` are the features, `y` the labels. `words` are the words of every column of words that stays,
+    `names` and `columns` are the features, `y` the labels. `words` are the words of every column of words that stays
+    (`made_of` those of which it makes a feature each: since rules 5 of two words the second alone),
     `rule` what the rule leaves out, `left_out` what is left out by it, `dropped` what options leave out, and `kept`
     what stays although the rule would leave it out; `gaps` are the rows of missing cells by column.
     """
@@ -705,6 +706,8 @@ class Reading:
         self.left_out = stated
         self.kept = [name for name in self.rule if name not in stated]
         self.words = {name: sorted(set(column)) for name, column in texts.items() if name not in stated}
+        is_one = {name: read["rules"] >= 5 and len(words) == 2 for name, words in self.words.items()}
+        self.made_of = {name: words[1:] if is_one[name] else words for name, words in self.words.items()}
 
     def _make(self):
         """Names and columns of the features; what missing cells were filled with is compared."""
@@ -716,7 +719,7 @@ class Reading:
                 filled[name] = fill
             if gaps:
                 self.gaps[name] = gaps
-            for word in self.words.get(name, []):
+            for word in self.made_of.get(name, []):
                 self.names.append(f"{name}={word}")
                 self.columns.append([float(one == word) for one in column])
             if name not in self.words:
@@ -777,7 +780,7 @@ class Reading:
                 raise Declined(f"column {name!r} has no value outside a fold")
             fill = filling(held, how)
             column = [fill if i in absent and i in rows else v for i, v in enumerate(column)]
-            for word in self.words.get(name, []):
+            for word in self.made_of.get(name, []):
                 made[f"{name}={word}"] = [float(one == word) for one in column]
             if name not in self.words:
                 made[name] = column
@@ -1179,7 +1182,7 @@ class Statement:
         elif not {"column_shift", "column_scale"} <= set(arrays):
             raise Declined("a certificate of an earlier version, in which the scaling of the columns does not stand")
         else:
-            shift, scale, center = column_scaling(arrays, kind, self.data)
+            shift, scale, center = column_scaling(arrays, kind, self.data, self.rules)
         self.shift, self.scale, self.center = [Fraction(v) for v in shift], [Fraction(v) for v in scale], center
         for what, values in (("shift", shift), ("scale", scale), ("center", center)):
             stated = {} if of_products else self.document["scaling"].get(what) or {}
@@ -1408,29 +1411,36 @@ def moved(end, a, sign):
     return Fraction(math.nextafter(found, sign * math.inf))
 
 
-def column_scaling(arrays, kind, data):
+def column_scaling(arrays, kind, data, rules):
     """Shift, scale and center of all columns as the sidecar states them, held against the columns."""
     p, names = len(data.names), ("shift", "scale", "center")
     centred = "column_center" in arrays and kind == "standard"
     shift, scale = (hexadecimals(arrays[f"column_{name}"], p, name) for name in names[:2])
     center = hexadecimals(arrays["column_center"], p, "center") if centred else [0.0] * p
+    counts = counts_of(data, rules)
     for j, column in enumerate(data.columns):
-        check_scaling(kind, data.names[j], column, Fraction(shift[j]), Fraction(scale[j]))
+        check_scaling(kind, data.names[j], column, Fraction(shift[j]), Fraction(scale[j]), counts)
         right = not centred or near(Fraction(shift[j]) / Fraction(scale[j]), Fraction(center[j]), Fraction(1, 2**50))
         need(right, "a center is not shift/scale")
     return shift, scale, center
 
 
-def check_scaling(kind, name, column, shift, scale):
+def counts_of(data, rules):
+    """How often the samples count in means and deviations: by their weights since rules 5, once before."""
+    return [Fraction(w) if rules >= 5 else Fraction(1) for w in data.weights]
+
+
+def check_scaling(kind, name, column, shift, scale, counts):
     """Whether shift and scale are mean and deviation, or 0 and norm, up to rounding; or 0 and 1."""
     if len(set(column)) == 1 if kind == "standard" else not any(column):  # it stays as it is
         need(shift == 0 and scale == 1, f"a constant column {name!r} is scaled")
         return
     exact, n = [Fraction(x) for x in column], len(column)
-    mean = sum(exact) / n if kind == "standard" else 0
-    size = sum(abs(x) for x in exact) / n
+    counts, total = (counts, sum(counts)) if kind == "standard" else ([1] * n, n)
+    mean = sum(c * x for c, x in zip(counts, exact, strict=True)) / total if kind == "standard" else 0
+    size = sum(c * abs(x) for c, x in zip(counts, exact, strict=True)) / total
     need(abs(shift - mean) <= size * n / 2**48, f"the shift of column {name!r} is not its mean")
-    square = sum((x - mean) ** 2 for x in exact) / (n if kind == "standard" else 1)
+    square = sum(c * (x - mean) ** 2 for c, x in zip(counts, exact, strict=True)) / (total if kind == "standard" else 1)
     room = square * n / 2**46 + (size * n / 2**48) ** 2 * n
     need(scale > 0 and abs(scale**2 - square) <= room, f"the scale of column {name!r} is another")
 
@@ -1469,7 +1479,7 @@ def made_of(document, raw, arrays):
     return kind(document, raw, atoms, made, arrays)
 
 
-def scaled_raw(raw, kind, stated, arrays):
+def scaled_raw(raw, kind, stated, arrays, rules):
     """Columns of raw data as they are scaled, how far each entry may be off, and (shift, scale) of each column.
 
     The sidecar has shift and scale of all; `stated` has (shift, scale, center) of some by name. Where the sidecar
@@ -1477,12 +1487,12 @@ def scaled_raw(raw, kind, stated, arrays):
     """
     need(kind in ("none", "standard", "unit"), "an unknown kind of scaling")
     if kind != "none" and {"column_shift", "column_scale"} <= set(arrays):
-        known = list(zip(*column_scaling(arrays, kind, raw), strict=True))
+        known = list(zip(*column_scaling(arrays, kind, raw, rules), strict=True))
         for name, own in zip(raw.names, known, strict=True):
             need(stated.get(name, own) == own, f"shift or scale of {name!r} is not that of the sidecar")
         off = [None] * len(known)
     else:
-        known, off = computed_scaling(raw, kind, stated)
+        known, off = computed_scaling(raw, kind, stated, rules)
     columns = []
     for column, (shift, scale, center) in zip(raw.columns, known, strict=True):
         if center:
@@ -1495,11 +1505,11 @@ def scaled_raw(raw, kind, stated, arrays):
     return columns, off, [(shift, scale) for shift, scale, _ in known]
 
 
-def computed_scaling(raw, kind, stated):
+def computed_scaling(raw, kind, stated, rules):
     """(shift, scale, center) of all columns where the sidecar does not say it, and τ/(1 + |x|), None if it is exact."""
     found, off, n, u = [], [], len(raw.y), Fraction(1, 2**53)
     for name, column in zip(raw.names, raw.columns, strict=True):
-        shift, scale = scaling_of(column, kind)
+        shift, scale = scaling_of(column, kind, counts_of(raw, rules))
         center = 0.0
         if name in stated:
             own, (shift, scale, center) = (Fraction(shift), Fraction(scale)), stated[name]
@@ -1514,15 +1524,15 @@ def computed_scaling(raw, kind, stated):
     return found, off
 
 
-def scaling_of(column, kind):
+def scaling_of(column, kind, counts):
     """The doubles nearest to mean and deviation, or to 0 and norm; 0 and 1 of a column that stays as it is."""
     if kind == "none" or (len(set(column)) == 1 if kind == "standard" else not any(column)):
         return 0.0, 1.0
-    exact, n = [Fraction(x) for x in column], len(column)
+    exact, total = [Fraction(x) for x in column], sum(counts)
     if kind == "unit":
         return 0.0, root(sum(x * x for x in exact))
-    mean = sum(exact) / n
-    return float(mean), root(sum((x - mean) ** 2 for x in exact) / n)
+    mean = sum(c * x for c, x in zip(counts, exact, strict=True)) / total
+    return float(mean), root(sum(c * (x - mean) ** 2 for c, x in zip(counts, exact, strict=True)) / total)
 
 
 def root(value):
@@ -1557,7 +1567,7 @@ class Functions:
             need(type(one["column"]) is int and raw.names.index(name) == one["column"], f"{name!r} is another column")
             need("center" not in one or rules_of(document) == 1, "a center, which these rules do not have")
             stated[name] = tuple(float(number(one.get(key, 0.0), key)) for key in ("shift", "scale", "center"))
-        columns, off, _ = scaled_raw(raw, made["scaling"], stated, arrays)
+        columns, off, _ = scaled_raw(raw, made["scaling"], stated, arrays, rules_of(document))
         self.map = mapping_of(made, columns, raw.weights)
         self.parts = []
         for name, column, moved_by in zip(raw.names, columns, off, strict=True):
@@ -1899,7 +1909,7 @@ class Products:
         for name in scaling.get("shift", {}):
             need(name in raw.names, "scaling names what is no feature")
             stated[name] = (*tuple(float(number(scaling[key][name], key)) for key in ("shift", "scale")), 0.0)
-        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated, arrays)
+        self.scaled, self.off, _ = scaled_raw(raw, scaling.get("kind"), stated, arrays, rules_of(document))
         self.groups = [[j] for j in range(len(self.parts))]
         columns = [self.column(part) for part in self.parts]
         self.data = Data(self.names, columns, raw.y, raw.weights, True, raw.bags, raw.asked, raw.labels, raw.label,
@@ -3793,7 +3803,7 @@ class Classes:
         stated = {}
         for name in first.get("shift", {}):
             stated[name] = (*(float(number(first[key][name], key)) for key in ("shift", "scale")), 0.0)
-        columns, _, scaling = scaled_raw(blocks[0], kind, stated, arrays)
+        columns, _, scaling = scaled_raw(blocks[0], kind, stated, arrays, rules_of(self.results[0]))
         made = self._stacked(blocks, columns)
         if made.sha256() != self.together.get("data_sha256"):
             if kind != "none" and "column_shift" not in arrays:
@@ -4374,7 +4384,8 @@ def without_proof(result, data):
     kind, arrays = result["scaling"].get("kind"), {}
     if kind != "none":
         named, center = result["scaling"], result["scaling"].get("center", {})
-        scaling = [scaling_of(column, kind) for column in data.columns]
+        counts = counts_of(data, rules_of(result))
+        scaling = [scaling_of(column, kind, counts) for column in data.columns]
         for j, name in enumerate(data.names):
             if name in named["shift"]:
                 scaling[j] = tuple(float(number(named[key][name], key)) for key in ("shift", "scale"))

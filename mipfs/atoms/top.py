@@ -75,7 +75,7 @@ def scores_of(features: Features, number: int, heads: int) -> parts.Scores:
 def told_of(features: Features, number: int, heads: int) -> tuple[Any, ...]:
     """What it is made of: nothing but the part, so it may be made where that lies."""
     X = features.data.X
-    part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
+    part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling, X.weights)
     at = slice(part.start, part.stop)
     centred = X.is_sparse and X.scaling == "standard" and bool(np.any(features.data.shift))
     # Of the values as they lie there, which `radius` covers: 3u(|x| + |shift|)/scale an entry (docs/proof.md).

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from mipfs.check.rounding import Array, Arrays, Document, U, require
 from mipfs.data.instance import Instance
-from mipfs.data.rules import FIRST_RULES, SCALING_RULES
+from mipfs.data.rules import FIRST_RULES, scaling_of
 
 REMEDY = "give the data stored as it was when the problem was solved"
 SMALLEST_MOVED = 2.0**-800
@@ -43,13 +43,13 @@ class OnScale:
 
 def by_rules(data: Instance, rules: int) -> Instance:
     """The data, or what its columns are made of, scaled by a version of the rules."""
-    rules = min(rules, SCALING_RULES)
     raw = getattr(data.block().values, "raw", None) or data
-    if raw.rules == rules:
+    if scaling_of(raw.rules) == scaling_of(rules):
         return data
     found = raw.by_rules(rules)
-    require(found.rules == rules, f"this data is not scaled by the rules {rules} of the result; {REMEDY}")
-    return found
+    again = f"read it by these: mipfs.read(…, rules={rules})"
+    require(found.rules == rules, f"this data is not scaled by the rules {rules} of the result; {again}")
+    return data if found.X is raw.X else found
 
 
 def on_stated(document: Document, arrays: Arrays, data: Instance) -> OnScale:
@@ -78,7 +78,7 @@ def _decoded(texts: Array, name: str, own: Array) -> Array:
 
 
 def _moved(data: Instance, shift: Array, scale: Array) -> OnScale:
-    gamma = 2.02 * (data.n_samples + 16) * U
+    gamma = (2.02 if data.counts is None else 4.04) * (data.n_samples + 16) * U  # of two sums each, with weights
     near = np.abs(shift - data.shift) <= (gamma * (np.abs(data.shift) + data.scale) if data.scaling != "unit" else 0.0)
     near &= np.abs(scale - data.scale) <= gamma * data.scale
     where = "" if near.all() else f" of {data.feature_names[int(np.argmin(near))]!r}"

@@ -100,7 +100,7 @@ def finish(
 
 def _named(
     source: Path, state: dict[str, Any], asked: Asked
-) -> tuple[Integers | range, list[str] | None, dict[str, list[str]], dict[str, list[str]]]:
+) -> tuple[Integers | range, list[str] | None, dict[str, list[str]], dict[str, Any]]:
     """Provisional columns in the order of the features, what these are called, and what was kept and left out."""
     position = state["position"]
     given = state["given"]
@@ -118,7 +118,7 @@ def _named(
         name: [f"{name}={word}" for word in position["words"][name]] for name in columns if name in position["words"]
     }
     gone = asked.without_ids(words, int(state["rows"]), source)
-    order, names, groups = named(position, [name for name in columns if name not in gone])
+    order, names, groups, others = named(position, [name for name in columns if name not in gone])
     if not names:
         raise DataError("no feature column", "give at least one column beside the labels", path=source)
     if given is not None and given != names:
@@ -128,7 +128,8 @@ def _named(
             path=description_of(source),
         )
     checks.feature_names(names, len(names), str(source))
-    apart = {"kept": [*dict.fromkeys(asked.words)], "left_out": gone}
+    apart: dict[str, Any] = {"kept": [*dict.fromkeys(asked.words)], "left_out": gone}
+    apart |= {"others": others} if others else {}
     return np.array(order, dtype=np.int64), names, groups, apart
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data import matrix, unit
-from mipfs.data.rules import FIRST_RULES, SCALING_RULES
+from mipfs.data.rules import FIRST_RULES, RULES
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -171,16 +171,17 @@ class Rescaled(Part):
     ----------
     part : Part, dense
     kind : {"standard", "unit"}
+    weights : (n,) ndarray or None, as of `matrix.scaled`
     """
 
-    def __init__(self, part: Part, kind: str) -> None:
+    def __init__(self, part: Part, kind: str, weights: Array | None = None) -> None:
         super().__init__(part.start, part.stop, part.n)
-        self.part, self.kind = part, kind
+        self.part, self.kind, self.weights = part, kind, weights
 
     @property
     def values(self) -> Csc | Floats:
         """The scaled values."""
-        return cast(Array, matrix.scaled(self.part.whole(), self.kind)[0])
+        return cast(Array, matrix.scaled(self.part.whole(), self.kind, self.weights)[0])
 
     @property
     def sums(self) -> npt.NDArray[np.float32]:
@@ -209,6 +210,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
     largest : float
         At least every |x_ij| as it is stored, where it is known.
     rules : int, of scaling (`mipfs.data.rules`)
+    weights : (n,) ndarray or None, as of `matrix.scaled`
     """
 
     def __init__(
@@ -220,9 +222,12 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         scaling: str = "none",
         is_sparse: bool | None = None,
         largest: float = np.inf,
-        rules: int = SCALING_RULES,
+        rules: int = RULES,
+        weights: Array | None = None,
     ) -> None:
         self.parts, self.nnz, self.sha256, self.scaling, self.rules = parts, nnz, sha256, scaling, rules
+        self.weights = weights
+        self._weighed: dict[int, tuple[Array, Array]] = {}
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
         self.shape = n, int(self.starts[-1])
         self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
@@ -234,27 +239,29 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         """Without the columns that are kept."""
         return {**self.__dict__, "_kept": OrderedDict(), "_bytes": 0}
 
-    def scaled(self, kind: str) -> tuple[Blocked, Array, Array, Array]:
+    def scaled(self, kind: str, weights: Array | None = None) -> tuple[Blocked, Array, Array, Array]:
         """The matrix scaled in another way, with center, shift and scale (p,) as `matrix.scaled` has them."""
         if kind == "none":
             p = self.shape[1]
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
             return self, zero, zero, one
-        return self._with(kind, self.rules)
+        return self._with(kind, self.rules, weights)
 
-    def by_rules(self, rules: int) -> tuple[Blocked, Array, Array, Array]:
+    def by_rules(self, rules: int, weights: Array | None = None) -> tuple[Blocked, Array, Array, Array]:
         """`scaled` as it is, by another version of the rules."""
-        return self._with(self.scaling, rules)
+        return self._with(self.scaling, rules, weights)
 
-    def _with(self, kind: str, rules: int) -> tuple[Blocked, Array, Array, Array]:
+    def _with(self, kind: str, rules: int, weights: Array | None) -> tuple[Blocked, Array, Array, Array]:
         p = self.shape[1]
-        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.is_sparse, self.largest, rules)
+        about = self.shape[0], self.parts, self.nnz, self.sha256, kind, self.is_sparse, self.largest
+        out = Blocked(*about, rules=rules, weights=weights)
         shift, scale, center = np.zeros(p), np.empty(p), np.broadcast_to(0.0, (p,))
         for part in self.parts:
-            known, at = part.statistics, slice(part.start, part.stop)
-            scale[at] = known.spread if kind == "standard" else known.norm
+            at = slice(part.start, part.stop)
             if kind == "standard":
-                shift[at] = known.shift
+                shift[at], scale[at] = out.moments(part)
+            else:
+                scale[at] = part.statistics.norm
         if self.is_sparse and kind == "standard":
             full = np.empty(0, dtype=np.int64) if rules == FIRST_RULES else self._full
             center = matrix.center_of(full, shift, scale)
@@ -269,7 +276,20 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         """What the stored values of a sparse part are divided by, (w,); None where they are as they stand."""
         if self.scaling == "none" or not self.is_sparse:
             return None
-        return part.statistics.spread if self.scaling == "standard" else part.statistics.norm
+        return self.moments(part)[1] if self.scaling == "standard" else part.statistics.norm
+
+    def moments(self, part: Part) -> tuple[Array, Array]:
+        """Shift and scale of the columns of a part under "standard", (w,) each: known, or by a pass over it, once."""
+        if self.weights is None:
+            return part.statistics.shift, part.statistics.spread
+        if part.start not in self._weighed:
+            whole = part.whole()
+            self._weighed[part.start] = (
+                matrix.moments_csc(whole, "standard", self.weights)
+                if self.is_sparse
+                else matrix.scaled(whole, "standard", self.weights)[2:]
+            )
+        return self._weighed[part.start]
 
     def piece(self, part: Part) -> Any:
         """All columns of a part, scaled: csc_array or array in Fortran order."""
@@ -323,13 +343,13 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         if self.scaling == "none":
             return values
         if not self.is_sparse:
-            return matrix.scaled(values, self.scaling)[0]
+            return matrix.scaled(values, self.scaling, self.weights)[0]
         divisor = self.divisor(part)
         assert divisor is not None
         if self.scaling == "unit" or self.rules == FIRST_RULES:
             values.data = values.data / np.repeat(divisor[local], np.diff(values.indptr))
             return values
-        return matrix.placed(values, part.statistics.shift[local], divisor[local])[0]
+        return matrix.placed(values, self.moments(part)[0][local], divisor[local])[0]
 
     def as_stored(self, ids: Integers) -> Any:
         """The columns `ids`, not scaled."""

@@ -22,8 +22,8 @@ from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.data.over_weights import WeightRow
 from mipfs.data.over_weights import settled as rows_over
-from mipfs.data.recipe import Prepared
-from mipfs.data.rules import FIRST_RULES, SCALING_RULES
+from mipfs.data.recipe import MISSING_LEVEL, Prepared
+from mipfs.data.rules import FIRST_RULES, RULES, STATED_RULES, WEIGHED_RULES, scaling_of
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
@@ -139,8 +139,10 @@ class Instance:
     reading : TableReading or None, which columns of words of a table are no features, and why; None of other data
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     unscaled : csc_array of the user's values, where implicit zeros are centred, or None
-    rules : int, the version of the rules by which the columns are scaled (`mipfs.data.rules`)
+    rules : int, the version of the rules by which the data was read and the columns are scaled (`mipfs.data.rules`)
     exponent : int, e where all columns, and `scale` with them, are in the unit 2^e (`in_unit`); 0 of data as it is read
+    counts : (n,) ndarray or None, how often samples count in means and deviations (`matrix.uneven`): by the weights of
+        samples alone, whatever a class weighs; None where all count the same
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -172,9 +174,10 @@ class Instance:
     reading: TableReading | None = None
     class_weight: ClassWeight | None = None
     unscaled: Any = None
-    rules: int = SCALING_RULES
+    rules: int = RULES
     exponent: int = 0
     weight_rows: tuple[WeightRow, ...] = ()
+    counts: Array | None = None
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -242,17 +245,20 @@ class Instance:
 
     def by_rules(self, rules: int) -> Instance:
         """The data scaled by a version of the rules: its own, or one of which its user's values are at hand."""
-        if rules == self.rules:
-            return self
-        if not self.is_sparse or self.scaling != "standard" or not np.any(self.shift):
+        one, other = scaling_of(self.rules), scaling_of(rules)
+        weighs = self.counts is not None and WEIGHED_RULES in (one, other)
+        is_moved = weighs or (self.is_sparse and bool(np.any(self.shift)))
+        if one == other or self.scaling != "standard" or not is_moved:
             return replace(self, rules=rules)
+        counts = self.counts if rules >= WEIGHED_RULES else None
         if isinstance(self.X, Blocked):
-            X, center, shift, scale = self.X.by_rules(rules)
-            return replace(self, X=X, center=center, shift=shift, scale=scale, rules=rules)
-        if self.unscaled is None:
+            X, center, shift, scale = self.X.by_rules(rules, counts)
+        elif self.unscaled is None:
             return self
-        scaled = matrix.first_scaled if rules == FIRST_RULES else matrix.scaled
-        X, center, shift, scale = scaled(self.unscaled, self.scaling)
+        elif rules == FIRST_RULES:
+            X, center, shift, scale = matrix.first_scaled(self.unscaled, self.scaling)
+        else:
+            X, center, shift, scale = matrix.scaled(self.unscaled, self.scaling, counts)
         return replace(self, X=X, center=center, shift=shift, scale=scale, rules=rules)
 
     def with_scaling(self, shift: Array, scale: Array) -> Instance:
@@ -302,6 +308,8 @@ class Instance:
             penalty=self.penalty,
             weight_bounds=self.weight_bounds,
             weight_rows=self.weight_rows,
+            counts=np.ones(rows.size) if self.counts is None else self.counts[rows],
+            rules=self.rules,
         )
         return found if self.prepared is None else replace(found, prepared=self.prepared.part(rows))
 
@@ -354,6 +362,8 @@ class Instance:
         words: Mapping[str, tuple[str, ...]] | None = None,
         weight_bounds: Mapping[str, Any] | None = None,
         weight_rows: Sequence[Any] = (),
+        counts: npt.ArrayLike | None = None,
+        rules: int = RULES,
     ) -> Instance:
         """Validate arrays and scale them; see `Instance` for the meaning of the parameters.
 
@@ -368,6 +378,9 @@ class Instance:
             The file, named in the messages.
         training : bool, default True
             False: data to predict or evaluate, which may hold one class only, and NaN for an unknown label.
+        counts : (n,) array-like > 0, optional
+            How often each sample counts in means and deviations under ``scale="standard"``. Default: `sample_weight`.
+        rules : int, the version of the rules by which columns are scaled: before 5 every sample counts once
 
         Raises
         ------
@@ -387,7 +400,9 @@ class Instance:
         none = sample_weight is None and isinstance(X, Blocked)  # of many rows even ones take memory
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
         bag = _bags(bags, n, path)
-        values, center, shift, divisor = matrix.scaled(X, scale)
+        counted = weights if counts is None else checks.sample_weights(counts, n, path)
+        own = matrix.uneven(counted)
+        values, center, shift, divisor = matrix.scaled(X, scale, own if rules >= WEIGHED_RULES else None)
         most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
         if training:
             _check_largest(values, most, names, path)
@@ -419,6 +434,8 @@ class Instance:
             label=label,
             words=dict(words or {}),
             unscaled=X if sparse.issparse(X) and np.any(shift) else None,
+            counts=own,
+            rules=max(rules, STATED_RULES),
         )
         forced = (*instance.select.forced_in, *instance.select.forced_out)
         costly = (name for name in instance.cost if name not in instance.groups)
@@ -524,5 +541,15 @@ def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """A hint for a misspelt name."""
-    return meant(name, names[:20000], f"features are called like {names[0]!r}" if names else "there are none")
+    """A hint for a misspelt name, or one of a word that has no feature, as its column has two words (rules 5)."""
+    parts, some = str(name).split("="), names[:20000]
+    for column in ("=".join(parts[:k]) for k in range(len(parts) - 1, 0, -1)):
+        own = [one for one in some if one.startswith(f"{column}=")]
+        beside = [f"{column}={MISSING_LEVEL}"] if column in some else []  # where a column of numbers is missing
+        if len(own) == 1 and own != beside:
+            word = own[0][len(column) + 1 :]
+            return (
+                f"{own[0]!r} is the one feature of the column {column!r}, 1 where its word is {word!r}: name that one, "
+                "and where a sign or a bound of the other word is meant the opposite one"
+            )
+    return meant(name, some, f"features are called like {names[0]!r}" if names else "there are none")

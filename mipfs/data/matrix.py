@@ -44,7 +44,7 @@ class Elsewhere(ABC):
     sha256: str
 
     @abstractmethod
-    def scaled(self, kind: str) -> tuple[Any, Array, Array, Array]:
+    def scaled(self, kind: str, weights: Array | None = None) -> tuple[Any, Array, Array, Array]:
         """What `scaled` returns."""
 
     @abstractmethod
@@ -138,7 +138,17 @@ def compact(X: sparse.csc_array) -> Any:
     return X.toarray(order="F") if X.nnz > DENSE_ABOVE * n * p else X
 
 
-def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
+def uneven(weights: Array) -> Array | None:
+    """Weights of samples, (n,), for means and deviations; None where all are equal, which weigh nothing.
+
+    They are divided by a power of two, exactly, so that no sum of them leaves floating point.
+    """
+    if weights.strides == (0,) or np.all(weights == weights[0]):
+        return None
+    return np.asarray(np.ldexp(weights, -int(np.frexp(weights.max())[1])))
+
+
+def scaled(X: Any, kind: str, weights: Array | None = None) -> tuple[Any, Array, Array, Array]:
     """Scale the columns.
 
     Parameters
@@ -148,6 +158,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
         ``standard``: mean 0 and variance 1 with divisor n; ``unit``: Euclidean norm 1. A column that is
         constant (zero, for ``unit``), or too small or large to be divided by, stays as it is (`too_small` and
         `too_large` find those).
+    weights : (n,) ndarray > 0, optional
+        How often each sample counts in means and variances, as of `uneven`; norms are of the columns as they stand.
 
     Returns
     -------
@@ -157,16 +169,16 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     """
     p = X.shape[1]
     if isinstance(X, Elsewhere):
-        return X.scaled(kind)
+        return X.scaled(kind, weights)
     if kind == "none":
         zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))  # these cost no memory
         return X, zero, zero, one
     if sparse.issparse(X):
-        return _scaled_csc(X, kind)
+        return _scaled_csc(X, kind, weights)
     out = np.empty_like(X, order="F")
     shift, scale = np.zeros(p), np.ones(p)
     for part in _blocks(X):
-        out[:, part], shift[part], scale[part] = _scaled_dense(X[:, part], kind)
+        out[:, part], shift[part], scale[part] = _scaled_dense(X[:, part], kind, weights)
     return out, np.zeros(p), shift, scale
 
 
@@ -338,9 +350,9 @@ def is_lost(X: Any, kind: str) -> npt.NDArray[np.bool_]:
     return np.asarray((np.maximum(-low, high) < SMALLEST) & ~_constant(low, high, kind))
 
 
-def _spread(squares: Array, n: int, kind: str) -> Array:
-    """Standard deviation with divisor n, or Euclidean norm, from sums of squares."""
-    return np.sqrt(squares / n if kind == "standard" else squares)
+def _spread(squares: Array, total: float, kind: str) -> Array:
+    """Standard deviation with the total of the weights as divisor, or Euclidean norm, from sums of squares."""
+    return np.sqrt(squares / total if kind == "standard" else squares)
 
 
 def _kept(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
@@ -353,13 +365,15 @@ def _constant(low: Array, high: Array, kind: str) -> npt.NDArray[np.bool_]:
     return np.asarray((low == high) if kind == "standard" else (low == 0) & (high == 0))
 
 
-def _scaled_dense(X: Array, kind: str) -> tuple[Array, Array, Array]:
-    shift, scale = moments(X, kind)
+def _scaled_dense(X: Array, kind: str, weights: Array | None) -> tuple[Array, Array, Array]:
+    shift, scale = moments(X, kind, weights)
     return standing(X, shift, scale), shift, scale
 
 
-def moments(X: Array, kind: str) -> tuple[Array, Array]:
-    """Shift and scale of the columns of an array in Fortran order."""
+def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
+    """Shift and scale of the columns of an array in Fortran order, of samples by their weights (`uneven`)."""
+    if weights is not None and kind == "standard":
+        return _weighed(X, weights)
     n = X.shape[0]
     low, high = X.min(axis=0), X.max(axis=0)
     # A power of two brings every column into [-1, 1]: exact, and no square over- or underflows.
@@ -377,7 +391,24 @@ def moments(X: Array, kind: str) -> tuple[Array, Array]:
     return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
 
 
-def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:
+def _weighed(X: Array, weights: Array) -> tuple[Array, Array]:
+    """`moments` under "standard": Σ w_i x_ij/W and √(Σ w_i (x_ij − shift_j)²/W), W = Σ w_i."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    z, by_row, total = np.ldexp(X, -exponent), weights[:, None], float(weights.sum())
+    mean = np.zeros(X.shape[1])
+    for _ in range(2):
+        rest = (by_row * z).sum(axis=0) / total
+        z -= rest
+        mean += rest
+    spread = _spread((by_row * np.square(z)).sum(axis=0), total, "standard")
+    with np.errstate(over="ignore"):
+        shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
+    kept = _kept(low, high, scale, "standard")
+    return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+
+
+def _scaled_csc(X: sparse.csc_array, kind: str, weights: Array | None) -> tuple[sparse.csc_array, Array, Array, Array]:
     """By the sums of the stored values, but a column without implicit zeros as a dense one, to the bit.
 
     What CSC cannot hold is the centred value of a column whose spread is tiny beside its size. No column with a zero
@@ -385,15 +416,50 @@ def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array
     fl(d + center) is off by no more than 2u√n: of a column of deviation 1 less than 2⁻²⁶ up to n = 2⁵². The objective
     and the checker take even that into account (`remainders`).
     """
-    columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-    _, shift, scale = _moments_csc(X, columns, kind)
-    full = full_columns(X.indptr, X.shape[0])
-    step = max(1, _BLOCK // X.shape[0])
-    for ids in (full[start : start + step] for start in range(0, full.size, step)):
-        part = np.array([X.data[X.indptr[j] : X.indptr[j + 1]] for j in ids.tolist()]).T
-        shift[ids], scale[ids] = moments(part, kind)
-    center = center_of(full, shift, scale)
+    shift, scale = moments_csc(X, kind, weights)
+    center = center_of(full_columns(X.indptr, X.shape[0]), shift, scale)
     return _placed(X, center, shift, scale), center, shift, scale
+
+
+def moments_csc(X: sparse.csc_array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
+    """Shift and scale of sparse columns, (p,) each; of samples by their weights (`uneven`), where there are some."""
+    n, p = X.shape
+    if weights is None or kind != "standard":
+        _, shift, scale = _moments_csc(X, np.repeat(np.arange(p), np.diff(X.indptr)), kind)
+        dense = full_columns(X.indptr, n)
+    else:
+        shift, scale, zeros = _weighed_csc(X, weights)
+        dense = np.flatnonzero(zeros < LEAST_ZEROS)
+    step = max(1, _BLOCK // n)
+    for ids in (dense[start : start + step] for start in range(0, dense.size, step)):
+        shift[ids], scale[ids] = moments(np.asfortranarray(X[:, ids].toarray()), kind, weights)
+    return shift, scale
+
+
+LEAST_ZEROS = 2.0**-10
+"""The share of the weight on zeros up to which a sparse column is summed as a dense one: it is a difference of sums."""
+
+
+def _weighed_csc(X: sparse.csc_array, weights: Array) -> tuple[Array, Array, Array]:
+    """Shift and scale of sparse columns under "standard" by weights of samples, and the share of these on their zeros.
+
+    Of the stored values v and the weight 1 − s on zeros, with weights that sum up to 1, the mean is m = Σ w v and the
+    variance Σ w (v − m)² + (1 − s) m².
+    """
+    p = X.shape[1]
+    columns, total = np.repeat(np.arange(p), np.diff(X.indptr)), float(weights.sum())
+    own = weights[X.indices]
+    zeros = 1.0 - np.bincount(columns, own, p) / total
+    low, high = X.min(axis=0).toarray(), X.max(axis=0).toarray()
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    z = np.ldexp(X.data, -exponent[columns])
+    mean = np.bincount(columns, own * z, p) / total
+    mean = mean + (np.bincount(columns, own * (z - mean[columns]), p) / total - zeros * mean)
+    squares = np.bincount(columns, own * np.square(z - mean[columns]), p) / total + zeros * np.square(mean)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift, scale = np.ldexp(mean, exponent), np.ldexp(np.sqrt(np.maximum(squares, 0.0)), exponent)
+    kept = _kept(low, high, scale, "standard")
+    return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale), zeros
 
 
 def first_scaled(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:

@@ -193,7 +193,7 @@ class Filled:
     value : float, or str of words: what stands for a missing value
     rows : (m,) ndarray of int64, where it was missing
     features : tuple of str
-        Features that hold it: the column itself, of numbers; of words one feature for every word.
+        Features that hold it: the column itself, of numbers; of words one for every word, of two words one alone.
     """
 
     name: str
@@ -274,6 +274,8 @@ def _fill_of(known: Array, one: Filled) -> Any:
     if isinstance(one.value, str):
         if not known.shape[0]:
             return 0.0
+        if known.shape[1] == 1:  # of two words, of which the first has the smaller value, on whatever scale
+            return float(statistic(known[:, 0], FREQUENT))
         codes = np.argmax(known, axis=1).astype(float)
         return known[int(np.argmax(codes == statistic(codes, FREQUENT)))]  # as a row that has it, on whatever scale
     return float(statistic(known[:, 0], one.how)) if known.shape[0] else 0.0

@@ -5,12 +5,21 @@ Results are read, scaled and checked by the version that they name, for ever; do
 
 FIRST_RULES = 1
 """Of results that name none."""
-SCALING_RULES = 2
-"""The last by which columns are scaled otherwise than before: data of later ones are scaled by these."""
+STATED_RULES = 2
+"""The first by which the stated shift and scale define every value, however the data is stored."""
 EXACT_RULES = 3
 """The first by which whole variables enter rows exactly."""
 CELLS_RULES = 4
 """The first by which text in a data frame or a Parquet file is read as the cells of a CSV file are."""
-RULES = 4
+WEIGHED_RULES = 5
+"""The first by which means and deviations weigh the samples."""
+TWO_WORDS_RULES = 5
+"""The first by which a column of two words makes one feature."""
+RULES = 5
 """Of results that are written now."""
-KNOWN_RULES = (FIRST_RULES, SCALING_RULES, EXACT_RULES, CELLS_RULES)
+KNOWN_RULES = (FIRST_RULES, STATED_RULES, EXACT_RULES, CELLS_RULES, WEIGHED_RULES)
+
+
+def scaling_of(rules: int) -> int:
+    """The first version of the rules by which columns are scaled as by this one."""
+    return max(one for one in (FIRST_RULES, STATED_RULES, WEIGHED_RULES) if one <= rules)

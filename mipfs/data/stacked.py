@@ -82,6 +82,7 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
         groups=groups,
         weight_bounds={name: ends for one in instances for name, ends in stacked_bounds(one).items()},
         source=first.source,
+        rules=first.rules,
     )
     return replace(found, rows=first.rows, select=_selected(first.select, intercept))
 

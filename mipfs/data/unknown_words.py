@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, Never, get_args
 
 from mipfs.errors import DataWarning, UsageError
 
 Unknown = Literal["refuse", "none"]
-"""What such a word is taken for; "none": its row has 0 in the feature of every known word."""
+"""What such a word is taken for; "none": its row has 0 in the feature of every known word, unless these are two."""
 
 
 def is_none(unknown: Any) -> bool:
@@ -22,6 +23,20 @@ def is_none(unknown: Any) -> bool:
     if not isinstance(unknown, str) or unknown not in get_args(Unknown):
         raise UsageError(f"unknown = {unknown!r} is unknown; it is {' or '.join(map(repr, get_args(Unknown)))}")
     return unknown == "none"
+
+
+def refuse_none_of_two(column: str, words: Sequence[str], word: str) -> Never:
+    """Refuse that a word is none of the two of a column: the feature of one of them is 0 where the other one is.
+
+    Raises
+    ------
+    UsageError
+    """
+    raise UsageError(
+        f"column {column!r} is {word!r}, which training did not see, and unknown='none' cannot take it for none of its "
+        f"two words: one feature says which of {words[0]!r} and {words[1]!r} it is; leave the row out, or write one of "
+        "the two"
+    )
 
 
 def warn_of_unknown(where: Any, column: str, word: str, count: int) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils.metaestimators import available_if
 
 from mipfs.errors import SuspectWarning, UsageError
 from mipfs.estimators.samples import class_weights, sample_weights
@@ -21,14 +23,26 @@ FOLDS = 5
 """Folds whose scores a calibration is fitted to."""
 
 
-def _says(model: Any) -> bool:
-    """Whether a classifier has probabilities: asks scikit-learn."""
-    if getattr(model, "loss", None) == "logistic" or bool(getattr(model, "probability", False)):
-        return True
-    raise AttributeError(
-        f"{type(model).__name__} with loss={getattr(model, 'loss', None)!r} has no predict_proba: give "
-        "loss='logistic', or probability=True where the classifier takes it"
-    )
+class _OfProbabilities:
+    """A method that is there where a classifier has probabilities.
+
+    Otherwise its AttributeError, by which `hasattr` knows, says what to give; scikit-learn's `available_if` says that
+    in the cause of one of its own alone.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: Any = None) -> Any:
+        if model is None:
+            return self.method
+        if getattr(model, "loss", None) == "logistic" or bool(getattr(model, "probability", False)):
+            return MethodType(self.method, model)
+        raise AttributeError(
+            f"{type(model).__name__} with loss={getattr(model, 'loss', None)!r} has no predict_proba: give "
+            "loss='logistic', or probability=True where the classifier takes it"
+        )
 
 
 class Probable:
@@ -77,7 +91,7 @@ class Probable:
         if isinstance(found, Result):
             self.result_ = replace(found, calibration=self._calibrations[0])
 
-    @available_if(_says)  # type: ignore[untyped-decorator]
+    @_OfProbabilities
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, an estimate that no proof covers.
 

@@ -131,10 +131,10 @@ def binary_instances(
     if empty.size:
         found = f"class {_shown(classes[empty[0]])} has no sample of positive weight"
         raise ValueError(f"{found}; leave its samples out")
-    weights = weights * class_weights(class_weight, classes, totals)[codes]
+    counts, weights = weights, weights * class_weights(class_weight, classes, totals)[codes]
     if not np.all(weights):
         kept = np.flatnonzero(weights)
-        X, codes, weights = X[kept], codes[kept], weights[kept]
+        X, codes, weights, counts = X[kept], codes[kept], weights[kept], counts[kept]
 
     def signs(k: int) -> Array:
         return np.where(codes == k, 1.0, -1.0)
@@ -146,9 +146,8 @@ def binary_instances(
         pairs = [Labels(f"not {label}", label) for label in classes]
         positive = list(range(classes.size))
     # One validation and one scaling serve all: the instances share the matrix.
-    first = Instance.from_arrays(
-        X, signs(positive[0]), feature_names=feature_names, scale=scale, sample_weight=weights, labels=pairs[0]
-    )
+    about: dict[str, Any] = {"feature_names": feature_names, "scale": scale, "sample_weight": weights, "counts": counts}
+    first = Instance.from_arrays(X, signs(positive[0]), labels=pairs[0], **about)
     others = zip(positive[1:], pairs[1:], strict=True)
     return [first, *(dataclasses.replace(first, y=signs(k), labels=labels) for k, labels in others)]
 

@@ -10,10 +10,11 @@ import numpy as np
 from mipfs.data.checks import unmasked
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.table_reading import TableReading
-from mipfs.data.unknown_words import is_none, warn_of_unknown
+from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
+from mipfs.readers.raw import PLAIN
 
 Words = dict[str, tuple[str, ...]]
 
@@ -70,6 +71,8 @@ def _candidates(X: Any) -> list[int]:
 def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     """The frame with a column ``column=word`` of 0 and 1 for every word that was learned, in place of the column.
 
+    Of two words it is one column, of the last of them in order.
+
     Where `unknown` is "none" a word that was not learned is none of them.
 
     Raises
@@ -98,18 +101,25 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
         found = as_words(column_values(X, k, name, mixed=True))
         strange = np.flatnonzero(~np.isin(found, words[name]))
         if strange.size and are_none:
+            if PLAIN.makes_one(len(words[name])):
+                refuse_none_of_two(name, words[name], str(found[strange[0]]))
             warn_of_unknown(FRAME, name, str(found[strange[0]]), strange.size)
         elif strange.size:
             raise UsageError(
                 f"column {name!r} is {str(found[strange[0]])!r}, a category that training did not see: it knows "
                 f"{', '.join(map(repr, words[name][:12]))}; unknown='none' takes it for none of them"
             )
-        columns |= {f"{name}={word}": (found == word).astype(float) for word in words[name]}
+        columns |= {f"{name}={word}": (found == word).astype(float) for word in _made(words[name])}
     if not columns:
         raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
     return pandas.DataFrame(columns, index=X.index)
 
 
+def _made(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a column that have a feature."""
+    return words[1:] if PLAIN.makes_one(len(words)) else words
+
+
 def groups_of(words: Words | None) -> dict[str, tuple[str, ...]]:
     """The features of every column of words, a group."""
-    return {name: tuple(f"{name}={word}" for word in seen) for name, seen in (words or {}).items() if seen}
+    return {name: tuple(f"{name}={word}" for word in _made(seen)) for name, seen in (words or {}).items() if seen}

@@ -239,7 +239,8 @@ def _read(
         bags=table.bags,
         source=str(path),
         label=table.label,
-        words=_words(table),
+        words=table.words,
+        rules=preparing.rules,
     )
     recipe = table.recipe or preparing.recipe
     instance = _described(replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, Every))
@@ -372,7 +373,7 @@ def read_new(
         source=str(path),
         training=False,
         label=table.label,
-        words=_words(table),
+        words=table.words,
     )
 
 
@@ -409,14 +410,9 @@ def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     table = Table(
         store.X, None, names, store.groups, store.bags, store.sample_weight, label=store.label,
         signs=(store.y, store.labels), filled=() if store.prepared is None else store.prepared.filled,
-        recipe=None if store.prepared is None else store.prepared.recipe, reading=store.reading,
+        recipe=None if store.prepared is None else store.prepared.recipe, reading=store.reading, others=store.others,
     )  # fmt: skip
     return table, checks.feature_names(names, p, str(path))
-
-
-def _words(table: Table) -> dict[str, tuple[str, ...]]:
-    """The words of every column of words: what stands behind ``column=`` in its features."""
-    return {name: tuple(one[len(name) + 1 :] for one in made) for name, made in table.groups.items()}
 
 
 def _load(

@@ -49,7 +49,7 @@ def to_table(
     lines: npt.NDArray[np.int64] | None = None,
     preparing: Preparing = PLAIN,
 ) -> Table:
-    """Give every column its role; words become one feature ``column=word`` per distinct word, a group.
+    """Give every column its role; words become one feature ``column=word`` per distinct word, a group; two words one.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ def to_table(
         raise DataError(f"the column {WEIGHT!r} holds words", "give positive numbers, or rename the column", path=path)
     features: list[str] = []
     groups: dict[str, tuple[str, ...]] = {}
+    others: dict[str, str] = {}
     parts = list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], list[int]]]()
     every, contents, filled = preparing.fill([*by_name], [*by_name.values()], path)
     for name, values in zip(every, contents, strict=True):
@@ -93,6 +94,12 @@ def to_table(
         words, codes = np.unique(values, return_inverse=True)
         if name not in preparing.meant and not hardly_categories(words.tolist(), len(values)):
             _warn_of_many(name, values, words, path)
+        if preparing.makes_one(len(words)):
+            others[name], groups[name] = str(words[0]), (f"{name}={words[1]}",)
+            features += groups[name]
+            rows = np.flatnonzero(codes)
+            parts.append((rows, np.ones(rows.size), [rows.size]))
+            continue
         groups[name] = tuple(f"{name}={word}" for word in words)
         features += groups[name]
         counts = np.bincount(codes, minlength=len(words)).tolist()
@@ -103,7 +110,7 @@ def to_table(
     weights = None if weight is None else weight.astype(np.float64)
     bags = None if bag is None else _bags(bag)
     called = None if labels is None else label
-    return Table(X, labels, tuple(features), groups, bags, weights, lines, called, filled=filled)
+    return Table(X, labels, tuple(features), groups, bags, weights, lines, called, filled=filled, others=others)
 
 
 def _joined(

@@ -168,6 +168,11 @@ def _check_agreement(path: Path, scanned: Scan, lp: Any) -> None:
         raise DataError("HiGHS finds other rows or names in it", "use the plain LP format", path=path)
 
 
+def _in_lp(name: str) -> str:
+    """How a feature is called in an LP file."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
 class _Names:
     """What the names of an LP file stand for."""
 
@@ -176,7 +181,7 @@ class _Names:
         self.data = data
         self.written: dict[str, list[int]] = defaultdict(list)
         for j, name in enumerate(data.feature_names):
-            self.written[re.sub(r"[^A-Za-z0-9_]", "_", name)].append(j)
+            self.written[_in_lp(name)].append(j)
 
     def resolve(self, name: str, line: int) -> str:
         """The feature that is meant, or the name itself for an extra variable."""
@@ -202,5 +207,9 @@ class _Names:
 
     def _remedy(self, name: str) -> str:
 
+        for column, words in self.data.words.items():
+            for full in (f"{column}={word}" for word in words):
+                if full not in self.data.index and _in_lp(full) == name:
+                    return self.data.like(full)
         other = f"write x1 ... x{len(self.data.feature_names)}, a name with _ for blanks, or extra_NAME"
         return meant(name, list(self.written)[:20000], other)

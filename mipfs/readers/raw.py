@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import nearest
 from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
-from mipfs.data.rules import CELLS_RULES, FIRST_RULES, RULES
+from mipfs.data.rules import CELLS_RULES, FIRST_RULES, RULES, TWO_WORDS_RULES
 from mipfs.errors import DataError
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_] | npt.NDArray[np.object_]
@@ -53,6 +53,13 @@ class Preparing:
         or words, which may look like numbers.
         """
         return column in self.features if self.is_new else self.rules >= CELLS_RULES
+
+    def makes_one(self, words: int) -> bool:
+        """Whether a column of so many words makes one feature, of the last of them in order, and not one of each.
+
+        In rows that a classifier is used on two words may be two of many.
+        """
+        return words == 2 and self.rules >= TWO_WORDS_RULES and not self.is_new
 
     def called(self, columns: Iterable[Any], label: Collection[str] = ()) -> list[str]:
         """The names of the columns of a data frame, without blanks around them, as those of a CSV file."""

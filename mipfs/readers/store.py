@@ -4,7 +4,7 @@ manifest.json           shape, dtype, labels, source; of every block its columns
                         file its size and CRC-32
 y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
 names.json              names of the features, groups and words, where the data names them; of a table which columns of
-                        words an option kept, and which were left out
+                        words an option kept, which were left out, and of two words the one that has no feature
 recipe.json             what was done to a raw table, and which cells were missing, where it was prepared
 description.toml        the .toml that stood beside the data
 K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
@@ -19,7 +19,7 @@ import os
 import sys
 import tokenize
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
@@ -185,6 +185,7 @@ class Store:
     labels : Labels
     names : list of str, or None
     groups : mapping of a column of words to the names of its features
+    others : mapping of a column of two words to the one that has no feature
     bags, sample_weight : (n,) arrays, or None
     label : str or None
     prepared : Prepared or None, what was done to a raw table
@@ -201,6 +202,7 @@ class Store:
     label: str | None
     prepared: Prepared | None = None
     reading: TableReading | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 class NamesDocument(TypedDict):
@@ -210,6 +212,7 @@ class NamesDocument(TypedDict):
     groups: dict[str, Texts]
     kept: NotRequired[Texts]
     left_out: NotRequired[Texts]
+    others: NotRequired[dict[str, str]]
 
 
 class FilledEntry(TypedDict):
@@ -244,7 +247,8 @@ def open_store(path: Path) -> Store:
     X = Blocked(
         manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
     )
-    names, groups, reading = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {}, None)
+    named = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {}, None, {})
+    names, groups, reading, others = named
     optional = {
         name: files.array(f"{name}.npy", dtype, n) if f"{name}.npy" in manifest.files else None
         for name, dtype in (("bags", "int64"), ("sample_weight", "float64"))
@@ -254,11 +258,13 @@ def open_store(path: Path) -> Store:
     if not np.all(np.abs(y) == 1.0) or not -n[0] < float(y.sum()) < n[0]:
         raise DataError("y.npy does not hold signs of two classes", AGAIN, path=path)
     labels = Labels(**manifest.labels)
-    return Store(X, y, labels, names, groups, label=manifest.label, prepared=prepared, reading=reading, **optional)
+    return Store(
+        X, y, labels, names, groups, label=manifest.label, prepared=prepared, reading=reading, others=others, **optional
+    )
 
 
-def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None]:
-    """The names of the features, those that the words of a column have become, and which columns were left out."""
+def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None, dict[str, str]]:
+    """The names of the features, those that words have become, which columns were left out, and words without one."""
     place = files.check(NAMES)
     stated = document(place, "names")
     try:
@@ -268,10 +274,12 @@ def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]],
     names, groups = found["names"], found["groups"]
     known = {*names}
     said = [found[what] for what in ("kept", "left_out") if what in found]
-    whole = len(known) == p == len(names) and all(map(known.issuperset, groups.values())) and len(said) in (0, 2)
+    others = found.get("others", {})
+    whole = all(len(groups.get(name, ())) == 1 for name in others)
+    whole &= len(known) == p == len(names) and all(map(known.issuperset, groups.values())) and len(said) in (0, 2)
     if not whole:
         raise DataError("not a name for every feature, and groups of these", AGAIN, path=place)
-    return names, groups, TableReading(said[0], said[1], is_raw=False) if said else None
+    return names, groups, TableReading(said[0], said[1], is_raw=False) if said else None, others
 
 
 def _prepared(files: Files) -> Prepared:

@@ -25,6 +25,7 @@ class Table:
     labels : (n,) ndarray of float or str, or None where the file has none
     names : tuple of p str, or None where the file names no features
     groups : mapping of a string column to the names of its one-hot features
+    others : mapping of a column of two words to the one that has no feature, as the other's feature says it
     bags : (n,) ndarray of int, or None
     sample_weight : (n,) ndarray, or None
     lines : (n,) ndarray of int, or None
@@ -49,3 +50,10 @@ class Table:
     filled: tuple[Filled, ...] = ()
     recipe: Recipe | None = None
     reading: TableReading | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """The words of every column of words, sorted: what stands behind ``column=`` in its features, and others."""
+        found = {name: [one[len(name) + 1 :] for one in made] for name, made in self.groups.items()}
+        return {name: tuple([self.others[name], *own] if name in self.others else own) for name, own in found.items()}

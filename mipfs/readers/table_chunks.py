@@ -124,8 +124,10 @@ class Columns:
         return column.astype(float)
 
 
-def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], list[str], dict[str, list[str]]]:
-    """Provisional columns in the order of the features, the names of these, and groups of words.
+def named(
+    position: dict[str, Any], names: Sequence[str]
+) -> tuple[list[int], list[str], dict[str, list[str]], dict[str, str]]:
+    """Provisional columns in the order of the features, the names of these, groups of words, and words without one.
 
     Parameters
     ----------
@@ -135,16 +137,19 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
     order = []
     found = []
     groups = {}
+    others = {}
     for name in names:
         if name in position["numbers"]:
             order.append(int(position["numbers"][name]))
             found.append(name)
         elif name in position["words"]:
             words = sorted(position["words"][name].items())
+            if PLAIN.makes_one(len(words)):
+                others[name] = words.pop(0)[0]
             order += [place for _, place in words]
             groups[name] = [f"{name}={word}" for word, _ in words]
             found += groups[name]
-    return order, found, groups
+    return order, found, groups, others
 
 
 Prepare = Callable[[Sequence[str], Sequence[Column], Sequence[str], Path], tuple[list[str], list[Column]]]

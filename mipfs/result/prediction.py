@@ -21,7 +21,8 @@ from mipfs.data.checks import as_array
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
-from mipfs.data.unknown_words import Unknown, is_none, warn_of_unknown
+from mipfs.data.rules import TWO_WORDS_RULES
+from mipfs.data.unknown_words import Unknown, is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
@@ -267,17 +268,30 @@ def _check_finite(used: Any, names: Sequence[str]) -> None:
 def _of_instance(result: Result, inputs: Inputs, data: Instance) -> Values:
     """The columns of an instance: as they are where it is scaled as the training data was, else the user's values."""
     absent = _absent(result, inputs, data)
+    said = [_said_by_another(name, data) for name in inputs.names]
     kept = np.flatnonzero(~absent)
-    places = [column_of(inputs.names[k], inputs.columns[k], inputs.n_features, data) for k in kept]
+    places = [column_of(said[k] or inputs.names[k], inputs.columns[k], inputs.n_features, data) for k in kept]
     ids = np.array(places, dtype=np.int64)
-    if not absent.any() and inputs.match(data, ids):
+    if not absent.any() and not any(said) and inputs.match(data, ids):
         return Values(data.block(ids).values, are_divided=True)
     found = user_values(data, ids)
-    if absent.any():
+    if absent.any() or any(said):
         full = np.zeros((data.n_samples, absent.size))
         full[:, kept] = found.toarray() if sparse.issparse(found) else found
+        turned = [k for k in kept if said[k]]
+        full[:, turned] = 1.0 - np.rint(full[:, turned])
         found = full
     return Values(found)
+
+
+def _said_by_another(name: str, data: Instance) -> str | None:
+    """The one feature of a column of two words, where `name` is the other word's; None where it is none such."""
+    if name in data.index:
+        return None
+    for column, words in data.words.items():
+        if len(words) == 2 and name in (f"{column}={word}" for word in words):
+            return next((one for one in (f"{column}={word}" for word in words) if one in data.index), None)
+    return None
 
 
 def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bool_]:
@@ -304,7 +318,7 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
             if word not in known[column]:
                 row = int(_rows_with(data, f"{column}={word}")[0])
                 raise _unseen(data.source or "the data", column, word, f"in row {row + 1}", known[column])
-        absent[k] = name not in data.index
+        absent[k] = name not in data.index and _said_by_another(name, data) is None
     return absent
 
 
@@ -320,6 +334,8 @@ def of_known_words(result: Result, data: Instance) -> Instance:
     for column in (one for one in known if one in data.words):
         strange = [word for word in data.words[column] if word not in known[column]]
         if strange:
+            if _is_one(result, column, known[column]):
+                refuse_none_of_two(column, known[column], strange[0])
             count = sum(_rows_with(data, f"{column}={word}").size for word in strange)
             warn_of_unknown(data.source or "the data", column, strange[0], count)
         kept[column] = tuple(word for word in data.words[column] if word in known[column])
@@ -341,11 +357,18 @@ def _rows_of_known_words(result: Result, X: Any) -> Any:
         found = as_words(column_values(X, at, column, mixed=True))
         strange = ~np.isin(found, words)
         if strange.any():
+            if _is_one(result, column, words):
+                refuse_none_of_two(column, words, str(found[strange][0]))
             warn_of_unknown("the data frame", column, str(found[strange][0]), int(strange.sum()))
         for word in words:
             if f"{column}={word}" not in there:  # which is taken as it stands
                 X[f"{column}={word}"] = (found == word).astype(float)
     return X
+
+
+def _is_one(result: Result, column: str, words: Sequence[str]) -> bool:
+    """Whether a column of two words was one feature in training."""
+    return result.rules >= TWO_WORDS_RULES and len(words) == 2
 
 
 def _places(frame: Any) -> dict[str, int]:
@@ -356,8 +379,10 @@ def _places(frame: Any) -> dict[str, int]:
 
 def _rows_with(data: Instance, feature: str) -> Integers:
     """The rows that have a word, by its feature of 0 and 1."""
-    values = user_values(data, np.array([data.index[feature]]))
-    return np.flatnonzero((values.toarray() if sparse.issparse(values) else values)[:, 0] > 0.5)
+    other = _said_by_another(feature, data)
+    values = user_values(data, np.array([data.index[other or feature]]))
+    has = (values.toarray() if sparse.issparse(values) else values)[:, 0] > 0.5
+    return np.flatnonzero(~has if other else has)
 
 
 def user_values(data: Instance, ids: Integers) -> Any:

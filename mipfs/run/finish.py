@@ -14,7 +14,7 @@ from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import power_above
 from mipfs.data.over_weights import written as written_rows
-from mipfs.data.rules import RULES
+from mipfs.data.rules import EXACT_RULES
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
@@ -80,7 +80,7 @@ def result_of(run: Run, driver: str) -> Result:
         pool=run.outcome.pool if _keeps(run.options) else None,
         alpha=run.outcome.alpha,
         settings=run.settings,
-        rules=RULES,
+        rules=max(data.rules, EXACT_RULES),
         declare=run.outcome.declare,
         **described,
     )

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.over_weights import written as written_rows
-from mipfs.data.rules import RULES
+from mipfs.data.rules import EXACT_RULES
 from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
@@ -162,7 +162,7 @@ def why_cold(result: Result, problem: Problem) -> str:
         return "it is one of other data"
     if result.scaling.get("kind") != problem.data.scaling:
         return f"its data was scaled {result.scaling.get('kind')!r}, and not {problem.data.scaling!r}"
-    if result.rules != RULES:
+    if result.rules != max(problem.data.rules, EXACT_RULES):
         return "it was made by other rules of reading and scaling data"
     if problem.exponent:
         return "columns of such size are computed in another unit"

@@ -139,3 +139,12 @@ def test_a_class_of_one_sample_is_named_before_anything_is_solved(monkeypatch: p
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.array(["often"] * 39 + ["once"])
     with pytest.raises(ValueError, match=r"class once has 1 sample; probability=True calibrates on 5 folds"):
         mipfs.FSPClassifier(M=2, probability=True).fit(X, y)
+
+
+def test_what_has_no_probabilities_says_how_to_get_some() -> None:
+    model = mipfs.FSPClassifier(M=1)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="give loss='logistic', or probability=True"):
+        model.predict_proba([[0.0]])
+    assert hasattr(mipfs.FSPClassifier(probability=True), "predict_proba")
+    assert "Probabilities of the classes" in str(mipfs.FSPClassifier.predict_proba.__doc__)

@@ -95,7 +95,7 @@ def test_a_classifier_without_a_recipe_takes_text_for_its_numbers() -> None:
     with pytest.raises(mipfs.DataError, match=r"'home' is 'x' at .* and the number '1' at .*astype\('category'\)"):
         mipfs.read(frame, label="y")
     frame = frame.astype({"home": "category"})
-    result = mipfs.solve(mipfs.Problem(mipfs.read(frame, label="y", scale="standard", checks=False), M=3, C=1.0))
+    result = mipfs.solve(mipfs.Problem(mipfs.read(frame, label="y", scale="standard", checks=False), M=2, C=1.0))
     want = result.decision_function(frame)
     assert np.array_equal(result.decision_function(frame.astype(str)), want)
     assert np.array_equal(result.decision_function(frame.rename(columns={"a": "a ", "home": " home"})), want)

@@ -33,9 +33,13 @@ def write(tmp_path, text: str | bytes, name: str = "a.csv"):
 
 def test_words_become_groups(tmp_path):
     found = read_csv(write(tmp_path, SMALL))
-    assert found.names == ("age", "home=own", "home=rent")
-    assert found.groups == {"home": ("home=own", "home=rent")}
-    np.testing.assert_array_equal(found.X, [[30, 1, 0], [41.5, 0, 1], [22, 1, 0]])
+    assert found.names == ("age", "home=rent")
+    assert found.groups == {"home": ("home=rent",)}
+    assert found.words == {"home": ("own", "rent")}
+    np.testing.assert_array_equal(found.X, [[30, 0], [41.5, 1], [22, 0]])
+    three = read_csv(write(tmp_path, SMALL + "19,free,no\n"))
+    assert three.names == ("age", "home=free", "home=own", "home=rent")
+    np.testing.assert_array_equal(three.X[:, 1:], [[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
     np.testing.assert_array_equal(found.labels, ["yes", "no", "no"])
     np.testing.assert_array_equal(found.lines, [2, 3, 4])
 
@@ -72,7 +76,7 @@ def test_labels_may_mix_words_and_numbers(tmp_path):
 def test_packed(tmp_path):
     path = tmp_path / "a.csv.bz2"
     path.write_bytes(bz2.compress(SMALL.encode()))
-    assert read_csv(path).X.shape == (3, 3)
+    assert read_csv(path).X.shape == (3, 2)
 
 
 def test_many_words_are_stored_sparse(tmp_path):
@@ -172,7 +176,7 @@ def test_separators_are_recognised(tmp_path, separator):
     text = SMALL.replace(",", separator)
     found = read_csv(write(tmp_path, f'"a{separator} b"{separator}{text}'.replace("30", f"7{separator}30", 1)
                            .replace("41.5", f"8{separator}41.5").replace("22", f"9{separator}22")))  # fmt: skip
-    assert found.names == (f"a{separator} b", "age", "home=own", "home=rent")
+    assert found.names == (f"a{separator} b", "age", "home=rent")
     np.testing.assert_array_equal(found.X[:, 1], [30, 41.5, 22])
 
 

@@ -90,11 +90,11 @@ def test_names_for_svmlight_say_how_many_features_there_are(folder):
 
 def test_one_hot_groups_reach_the_instance(folder):
     (folder / "g.csv").write_text("home,x,label\nown,1,yes\nrent,2,no\n")
-    (folder / "g.toml").write_text('[groups]\nboth = ["home=own", "x"]\n[cost]\n"home=own" = 1\n')
+    (folder / "g.toml").write_text('[groups]\nboth = ["home=rent", "x"]\n[cost]\n"home=rent" = 1\n')
     data = read(folder / "g.csv")
-    assert data.groups == {"home": ("home=own", "home=rent"), "both": ("home=own", "x")}
+    assert data.groups == {"home": ("home=rent",), "both": ("home=rent", "x")}
     assert data.labels == Labels("no", "yes")
-    assert data.cost["home=own"] == 1
+    assert data.cost["home=rent"] == 1
 
 
 def test_bags_and_weights_reach_the_instance(folder):
@@ -134,9 +134,9 @@ def test_bags_and_weights_reach_the_instance(folder):
             "d.toml:2: [features] has 2 names for 3 features; give one name per feature",
         ),
         (
-            {"g.csv": "home,x,home=own,label\nown,1,1,yes\nrent,2,1,no\n"},
+            {"g.csv": "home,x,home=rent,label\nown,1,1,yes\nrent,2,1,no\n"},
             {"path": "g.csv"},
-            "g.csv: two features are called 'home=own'; give every feature its own name",
+            "g.csv: two features are called 'home=rent'; give every feature its own name",
         ),
         (
             {"g.csv": "home,x,label\nown,1,1\nrent,2,0\n", "g.toml": '[groups]\nhome = ["x"]\n'},

@@ -11,7 +11,7 @@ import numpy as np
 
 from mipfs import drivers
 from mipfs.data.instance import Instance
-from mipfs.data.rules import RULES
+from mipfs.data.rules import EXACT_RULES
 from mipfs.data.stacked import bounds_of, features_among, unstacked
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
@@ -81,7 +81,7 @@ def _part(
         trace=Trace(()),
         labels=labels_of(data),
         versions=packages(),
-        rules=RULES,
+        rules=max(data.rules, EXACT_RULES),
         read=reading(problem.atoms, described["columns"], features),
         **described,
     )

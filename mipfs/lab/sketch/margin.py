@@ -76,4 +76,12 @@ def rows_of(data: Instance, rows: Integers) -> Instance:
     values = stored(data).values
     part = values.tocsr()[rows].tocsc() if data.is_sparse else values[rows]
     unscaled = None if data.unscaled is None else data.unscaled.tocsr()[rows].tocsc()
-    return replace(data, X=part, unscaled=unscaled, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)
+    return replace(
+        data,
+        X=part,
+        unscaled=unscaled,
+        y=data.y[rows],
+        sample_weight=data.sample_weight[rows],
+        bags=None,
+        counts=None if data.counts is None else data.counts[rows],
+    )
