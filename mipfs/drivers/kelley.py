@@ -49,6 +49,11 @@ CAPABILITY = Capability(
     bound="earned, certified",
     atoms=(*ATOMS, "pairs", "searched atoms"),
     regularisers=ALL_REGULARISERS,
+    no_state=lambda problem, options: "",
+    goes_on=True,
+    kernel_options=("relaxation", "restricted", "refit", "polish"),
+    slow_values=("conic", "simple-mkl"),
+    papers=("tan2010", "tan2014"),
 )
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mipfs.errors import SuspectWarning, UsageError
 from mipfs.estimators.samples import class_weights, sample_weights
+from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.result.probability import calibrated, fitted, of_logistic
 from mipfs.result.result import Result
@@ -23,7 +24,7 @@ FOLDS = 5
 
 def _says(model: Any) -> bool:
     """Whether a classifier has probabilities: asks scikit-learn."""
-    if getattr(model, "loss", None) == "logistic" or bool(getattr(model, "probability", False)):
+    if says_odds(getattr(model, "loss", None)) or bool(getattr(model, "probability", False)):
         return True
     raise AttributeError(
         f"{type(model).__name__} with loss={getattr(model, 'loss', None)!r} has no predict_proba: give "
@@ -40,7 +41,7 @@ class Probable:
 
     @property
     def _is_calibrated(self) -> bool:
-        return bool(getattr(self, "probability", False)) and getattr(self, "loss", None) != "logistic"
+        return bool(getattr(self, "probability", False)) and not says_odds(getattr(self, "loss", None))
 
     def _check_classes(self, codes: Integers) -> None:
         """Refuse a class of one sample, which is missing from a fold's training part.

@@ -200,7 +200,7 @@ class Restricted(Protocol):
 def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array:
     """α made feasible exactly; `in_place` where it is not needed any more: its array may become the answer."""
     loss = get_loss(problem.loss)
-    if not problem.bias and problem.loss != "structural":  # entry by entry, and in one array
+    if not problem.bias and not problem.is_joint:  # entry by entry, and in one array
         return rounded(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact = whole.astype(float)

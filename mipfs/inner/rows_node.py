@@ -12,7 +12,7 @@ boxes, moves y with its iterations (`mipfs.kernels.batch`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -48,9 +48,11 @@ from mipfs.kernels.node import place_to_split
 from mipfs.kernels.subtree import STUCK
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual, dual_top, feasible_dual
 from mipfs.proof.proof import Multipliers
+from mipfs.selection.derived import ChvatalGomory
 from mipfs.selection.selection import Rows
 from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
 
@@ -159,6 +161,9 @@ class RowsRelaxation:
         self.kernel = self._below(alive, stop)
         self.of_completions = completions
         self._known: list[Known | None] = []
+        self._base = problem
+        self._stronger = dict[tuple[int, int], RowsRelaxation]()
+        self._lock = ProcessLock()
 
     def _below(self, alive: Integers, stop: States) -> Relaxation | Batch | None:
         """What explores the subtrees below nodes."""
@@ -177,6 +182,33 @@ class RowsRelaxation:
         other.must_stop = lambda: bool(stop[0])
         other.stop = stop
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
+        return other
+
+    def strengthened(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+        """The node solver with these rows behind those of its problem, in place of others that it had.
+
+        Copies share what was made, the last two: units know fewer rows than the tree that merges them.
+        """
+        if len(derived) == len(self.problem.derived) - len(self._base.derived):
+            return self
+        key = len(derived), self.alive.size
+        with self._lock:
+            if key not in self._stronger:
+                while len(self._stronger) > 1:
+                    self._stronger.pop(next(iter(self._stronger)))
+                self._stronger[key] = self._made_stronger(derived)
+            other = copy.copy(self._stronger[key])
+        other.must_stop, other.stop, other.kernel = self.must_stop, self.stop, self.kernel
+        return other
+
+    def _made_stronger(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+        other = copy.copy(self)
+        other.problem = self._base.replace(derived=(*self._base.derived, *derived))
+        other.pricing = Pricing(other.problem.selection)
+        other.propagation = Propagation(other.problem.selection, other.alive)
+        other._known = []
+        other.__dict__.pop("boolean", None)
+        _ = other.boolean  # once, for all threads
         return other
 
     @cached_property
@@ -215,6 +247,7 @@ class RowsRelaxation:
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
         other.__dict__.pop("completions", None)
+        other._stronger = {}
         if self.kernel is not None:
             other.kernel = other._below(other.alive, self.kernel.stop)
         return other
@@ -272,13 +305,16 @@ class RowsRelaxation:
 
     def explore_unit(self, unit: Unit) -> Explored:
         """Explore the subtrees below some nodes, and solve by the interior point those that are not for the kernel."""
+        if unit.told.derived:
+            self = self.strengthened(unit.told.derived)
         if unit.is_enumerated:
             return self.completions.explore(unit, self.propagation.sides, self.stop)
         explored = unit.explored if self.kernel is not None else np.zeros(len(unit), dtype=bool)
         found, rescued = None, list[RowsOutcome]()
         if self.kernel is not None and explored.any():
             own = unit if explored.all() else unit.part(np.flatnonzero(explored))
-            found = self.kernel.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices)
+            asked = own.nodes, own.duals, own.limits, self.propagation.sides, own.prices, own.told.memory
+            found = self.kernel.explore_all(*asked)
             rescued = self._each(own.stuck(found)) if np.any(found.back.heads["why"] == STUCK) else []
         outcomes = [] if explored.all() else self._each(unit.part(np.flatnonzero(~explored)))
         return Explored(explored, found, outcomes, rescued)
@@ -317,11 +353,14 @@ class RowsRelaxation:
         solved = self._interior().solve(*self._ends(states), ask.tol, enough)
         return self._outcome(solved, states, cutoff)
 
-    def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
-        """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""
+    def to_split(self, states: States, outcome: RowsOutcome, cutoff: float, memory: Array) -> int:
+        """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since.
+
+        memory : (k, ·) what the rule has learnt
+        """
         w = outcome.warm.w.astype(float)
         sigma = outcome.sigma.astype(float)
-        relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff))
+        relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff), memory)
         return int(place_to_split(rule.made(), relaxed, states.astype(np.int8)))
 
     def bound(
