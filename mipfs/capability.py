@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.losses import LOSSES, get_loss, laws
+from mipfs.losses import LOSSES, get_loss, is_joint, laws
 from mipfs.regularisers import REGULARISERS
 
 if TYPE_CHECKING:
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 class Registered(Collection[str]):
-    """What is registered, now and later: all of it, or all but one, as losses that are a sum over the samples are."""
+    """What is registered, now and later: all of it, or all but some, as losses that are a sum over the samples are."""
 
-    def __init__(self, table: Mapping[str, str], but: str = "") -> None:
+    def __init__(self, table: Mapping[str, str], but: Callable[[object], bool] = lambda name: False) -> None:
         self._table = table
         self._but = but
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._table if name != self._but)
+        return (name for name in self._table if not self._but(name))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._table and name != self._but
+        return name in self._table and not self._but(name)
 
 
 ALL_LOSSES = Registered(LOSSES)
-POINTWISE = Registered(LOSSES, but="structural")
+POINTWISE = Registered(LOSSES, but=is_joint)
 ALL_REGULARISERS = Registered(REGULARISERS)
 RIDGE = ("ridge",)
 BOXES = ("ridge", "box")
@@ -73,6 +73,14 @@ class Capability:
     regularisers : collection of str
     weight_rows : bool, whether there may be rows over the weights
     excluding : bool, whether bounds on the weights may exclude 0: more features may make it worse then
+    is_exact : bool, whether it proves the best selection, and not a relaxation of it
+    is_declared : bool, whether it solves the program that a formulation declares, of which a result's JSON has nothing
+    no_state : callable, optional
+        Of a problem and options: why a run has no state to go on from, "" where it has one. None: no run has.
+    goes_on : bool, whether it begins from the result of a problem that was edited since (`warm=`)
+    kernel_options : tuple of str, the options that decide which kernels a run calls
+    slow_values : tuple of str, values of these with which a solver of another package does the work
+    papers : tuple of str, whose method it is, by the keys of `mipfs cite`
     """
 
     losses: Collection[str]
@@ -86,6 +94,13 @@ class Capability:
     regularisers: Collection[str] = RIDGE
     weight_rows: bool = False
     excluding: bool = False
+    is_exact: bool = False
+    is_declared: bool = False
+    no_state: Callable[[Problem, Any], str] | None = None
+    goes_on: bool = False
+    kernel_options: tuple[str, ...] = ()
+    slow_values: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
 
     @property
     def is_certified(self) -> bool:

@@ -211,7 +211,7 @@ class Problem(Weighted):
             raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
         self._check_weight_rows()
         self._check_excluding()
-        if self.loss == "structural":
+        if self.is_joint:
             check_asked(self)
             _ = self.measured
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
@@ -309,7 +309,7 @@ class Problem(Weighted):
         self.require_near("weight_rows")
         if self.margin != "unit":
             raise UsageError("margin = 'rho' is −1/(4v) where the weights may be of any length; weight_rows bind that")
-        if self.loss == "structural":
+        if self.is_joint:
             raise UsageError("weight_rows go with losses that are a sum over the samples, not with 'structural'")
         if not self.data.block().is_stored:
             raise UsageError("weight_rows are for data in memory; give the file that the store was made of")
@@ -478,11 +478,16 @@ class Problem(Weighted):
         return tuple(row for row in kept if row.coefficients)
 
     @property
+    def is_joint(self) -> bool:
+        """Whether its loss is one of all samples at once, a measure's, and no sum over them."""
+        return not get_loss(self.loss).pointwise
+
+    @property
     def is_one_master(self) -> bool:
         """Whether exact search is one master problem over shared cuts: structural loss, or extra variables that are
         whole numbers or have costs."""
         has_whole = self.rows is not None and bool(self.rows.extra.integer.any())
-        return self.loss == "structural" or has_whole or self.has_extra_costs
+        return self.is_joint or has_whole or self.has_extra_costs
 
     @property
     def has_extra_costs(self) -> bool:
@@ -492,7 +497,7 @@ class Problem(Weighted):
     @property
     def has_constant(self) -> bool:
         """Whether its intercept is the weight of a constant column, which drivers get by `mipfs.widened`."""
-        return self.loss == "structural" and self.bias
+        return self.is_joint and self.bias
 
     @property
     def has_kernels(self) -> bool:
@@ -679,7 +684,7 @@ class Problem(Weighted):
             own += extra
             size += abs(extra)
         total = error = 0.0
-        for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
+        for piece in pieces(n) if not self.is_joint else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
             value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(own))
             total = total + value

@@ -19,7 +19,7 @@ from tests.sources import nodes, tree
 PACKAGE = Path(mipfs.__file__).parent
 CORE = (
     "errors", "stated", "compiled", "pointers", "plumbing", "branching", "regularisers", "settings", "report",
-    "kernels", "data", "measures", "svm", "losses", "atoms", "solvers", "selection", "readers", "convert",
+    "kernels", "data", "measures", "svm", "losses", "atoms", "solvers", "selection", "separators", "readers", "convert",
     "generators", "problem", "widened", "shared", "capability", "check", "proof", "inner", "formulation", "result",
     "run", "drivers", "models",
 )  # fmt: skip

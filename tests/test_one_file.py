@@ -25,7 +25,7 @@ import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import branching, drivers, formulation, losses, measures, readers, regularisers
+from mipfs import branching, drivers, formulation, losses, measures, readers, regularisers, separators
 from mipfs.atoms.groups import Groups
 from mipfs.check.tree import check
 from mipfs.data.instance import Instance
@@ -485,7 +485,7 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(UsageError, match=message):
             mipfs.solve(problem, "branch", branching="wrong")
     monkeypatch.delitem(branching.RULES, "wrong")
-    known = "one of largest-weight, most-fractional, first"
+    known = "one of largest-weight, most-fractional, pseudo-costs, reliability, first"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")
 
@@ -675,6 +675,83 @@ def test_a_family_of_cuts(place: Path, tmp_path: Path) -> None:
     assert tight > weak * (1 + 1e-3)
 
 
+@pytest.mark.slow
+def test_a_separator(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triangles of conflicts are found where a relaxation breaks them; answer and proof as without."""
+    monkeypatch.setitem(separators.SEPARATORS, "triangles", "toy_separator")
+    problem = conflicting()
+    for seed in range(3):
+        problem = conflicting(seed)
+        plain = mipfs.solve(problem, "branch", gap=1e-7)
+        found = mipfs.solve(problem, "branch", gap=1e-7, separate="triangles")
+        assert found.objective == pytest.approx(plain.objective, rel=1e-6)
+        assert found.selected == plain.selected
+        report = mipfs.verify(found, problem.data)
+        assert report.accepted, report.reason
+        assert found.claim is not None
+        derived = found.claim.entry().get("derived", [])
+        assert 0 < len(derived) <= 11
+        assert all(sorted(one["terms"].values()) == [1, 1, 1] and one["ub"] == 1 for one in derived)
+
+
+@pytest.mark.slow
+def test_a_rule_with_a_state(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory makes the tree another one than that of the rule which it falls back to; threads do not."""
+    monkeypatch.setitem(branching.RULES, "stateful", "toy_stateful")
+    problem = Problem(make(n=60, p=14), M=5, C=1.0)
+    usual = mipfs.solve(problem, "branch", gap=1e-7)
+    found = [mipfs.solve(problem, "branch", gap=1e-7, branching="stateful", threads=count) for count in (1, 2)]
+    for one in found:
+        assert one.status is mipfs.Status.OPTIMAL
+        assert one.objective == pytest.approx(usual.objective, rel=1e-6)
+        assert mipfs.verify(one, problem.data).accepted
+        assert one.counters == found[0].counters
+    assert found[0].counters["nodes"] != usual.counters["nodes"]
+    text = EXAMPLES["toy_stateful"].replace("MEMORY = 2", "MEMORY = 0")
+    (place / "toy_forgetful.py").write_text(text)
+    monkeypatch.setitem(branching.RULES, "forgetful", "toy_forgetful")
+    with pytest.raises(UsageError, match="a rule has both MEMORY, a whole number, and learn, or none of them"):
+        mipfs.solve(problem, "branch", branching="forgetful")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss", "mu", "delta"), [("hinge", 1.0, 0.1), ("logistic", 0.3, 0.5), ("hinge", 0.2, 5.0)])
+def test_a_second_regulariser(place: Path, monkeypatch: pytest.MonkeyPatch, loss: str, mu: float, delta: float) -> None:
+    """Every support against a program of CVXPY; certified, and another mu or delta is refused."""
+    monkeypatch.setitem(regularisers.REGULARISERS, "hubered", "toy_huber")
+    data, C, M = make(n=30, p=5), 1.0, 2
+    term = importlib.import_module("toy_huber").Hubered(mu, delta)
+    problem = Problem(data, loss=loss, M=M, C=C, regulariser=term)
+    best = min(
+        hubered(data.X[:, [*s]], data.y, C, loss, mu, delta)
+        for size in range(M + 1)
+        for s in itertools.combinations(range(5), size)
+    )
+    for driver in ("branch", "gbd"):
+        found = mipfs.solve(problem, driver, gap=1e-7)
+        assert found.objective == pytest.approx(best, rel=1e-6)
+        assert found.bound <= best * (1 + 1e-7)
+        assert mipfs.verify(found, data).accepted
+        assert found.claim is not None
+        document = json.loads(found.to_json()) | dict(found.stated) | {"certificate": found.claim.entry()}
+        for other in ({"mu": 0.9 * mu, "delta": delta}, {"mu": mu, "delta": 1.1 * delta}, {"mu": mu}):
+            stated = {"name": "hubered", **other}
+            lie = document | {"params": document["params"] | {"regulariser": stated}}
+            assert not check(lie, found.claim.proof.arrays(), data).accepted, other
+
+
+def hubered(X: Any, y: Any, C: float, loss: str, mu: float, delta: float) -> float:
+    """min over w, b of Σ ½w² + (mu/delta)·H_delta(w) + L, in CVXPY: its huber is 2H."""
+    w, b = cp.Variable(max(1, X.shape[1])), cp.Variable()
+    scores = (X @ w if X.shape[1] else np.zeros(y.size)) + b
+    margins = cp.multiply(y, scores)
+    total = cp.sum(cp.pos(1 - margins)) if loss == "hinge" else cp.sum(cp.logistic(-margins))
+    term = 0.5 * cp.sum_squares(w) + mu / (2.0 * delta) * cp.sum(cp.huber(w, delta))
+    program = cp.Problem(cp.Minimize(term + C * total), [] if X.shape[1] else [w == 0])
+    program.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return float(program.value)
+
+
 def data_on(problem: Problem, chosen: tuple[int, ...]) -> Instance:
     """The data with some of its columns."""
     return Instance.from_arrays(problem.data.X[:, list(chosen)], problem.data.y)
@@ -828,6 +905,6 @@ def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_all_examples_are_run() -> None:
     kinds = (
         "loss", "regulariser", "measure", "atom", "implicit", "driver", "formulation", "baseline", "reader", "command",
-        "sketch", "branching", "executor", "cuts",
+        "sketch", "branching", "stateful", "executor", "cuts", "separator", "huber",
     )  # fmt: skip
     assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

@@ -2,12 +2,20 @@
 
 A rule is a compiled function ``choose(relaxed, places)`` of a `mipfs.kernels.structures.RelaxedNode` and of the places
 in it that the node may be split on, which returns one of these. No proof depends on it.
+
+A rule that keeps a state has two names more: ``MEMORY``, how many numbers it keeps of every atom, which `choose` reads
+in ``relaxed.memory`` (k, MEMORY), zeros at first; and ``learn(memory, splits)``, in Python, which enters in it what the
+splits of the last batch were worth (`mipfs.kernels.structures.SPLIT`), in the order of the tree. All nodes of a batch
+are split by one memory, so that the tree depends neither on the threads nor on who is done first.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
@@ -16,7 +24,10 @@ from mipfs.plumbing.registry import entered
 RULES = {
     "largest-weight": "mipfs.branching.largest_weight",
     "most-fractional": "mipfs.branching.most_fractional",
+    "pseudo-costs": "mipfs.branching.pseudo_costs",
+    "reliability": "mipfs.branching.reliability",
 }
+Memory = npt.NDArray[np.float64]
 
 
 def check_rule(name: str) -> None:
@@ -44,3 +55,29 @@ def get_rule(name: str) -> Any:
     if not hasattr(rule, "py_func"):
         raise UsageError(f"branching = {shown(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled")
     return rule
+
+
+def begun(name: str, count: int) -> Memory:
+    """The memory (count, MEMORY) of a rule before the first split; (0, 0) of one that keeps nothing.
+
+    Raises
+    ------
+    UsageError
+        It says what it keeps, and not how it learns, or the other way round.
+    """
+    module = import_module(RULES[name])
+    size = getattr(module, "MEMORY", 0)
+    if not (isinstance(size, int) and size >= 0) or (size > 0) != hasattr(module, "learn"):
+        raise UsageError(
+            f"branching = {shown(name)}: {RULES[name]} has both MEMORY, a whole number, and learn, or none"
+        )
+    return np.zeros((count, size)) if size else np.zeros((0, 0))
+
+
+def taught(name: str, memory: Memory, splits: npt.NDArray[Any]) -> Memory:
+    """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept."""
+    if not (memory.size and splits.size):
+        return memory
+    fresh = memory.copy()
+    import_module(RULES[name]).learn(fresh, splits)
+    return fresh

@@ -9,15 +9,6 @@ import typer
 
 from mipfs.cli.options import Quiet, Seed
 
-OF_DRIVER = {
-    "branch": ("aytug2015",),
-    "gbd": ("aytug2015",),
-    "monolithic": ("aytug2015",),
-    "kelley": ("tan2010", "tan2014"),
-    "two_layer": ("mao2013",),
-}
-"""The papers of a result, by its driver: those of docs/cite.md."""
-
 
 def cite(
     result_file: Annotated[
@@ -28,13 +19,15 @@ def cite(
     seed: Seed = 0,
 ) -> int:
     """Print how to cite mipfs and the papers of its methods, as BibTeX."""
+    from mipfs.drivers import DRIVERS, get_driver
+    from mipfs.losses import is_joint
     from mipfs.result import documents
 
     entries = _entries()
     if result_file is not None:
         result = documents.load(result_file)
-        wanted = {"mipfs", *OF_DRIVER.get(result.driver, ())}
-        wanted |= {"mao2013"} if result.params.get("loss") == "structural" else set()
+        wanted = {"mipfs", *(get_driver(result.driver).CAPABILITY.papers if result.driver in DRIVERS else ())}
+        wanted |= {"mao2013"} if is_joint(result.params.get("loss")) else set()
         entries = {name: text for name, text in entries.items() if name in wanted}
     print("\n\n".join(entries.values()))
     return 0

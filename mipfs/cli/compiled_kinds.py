@@ -16,9 +16,11 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.atoms.registry import KINDS
+from mipfs.capability import POINTWISE
 from mipfs.data.instance import Instance
 from mipfs.drivers import branch, capabilities, solve
 from mipfs.errors import MipfsError
+from mipfs.losses import is_joint
 from mipfs.problem import Problem
 from mipfs.run.beside import Job, compile_beside, missing
 
@@ -55,9 +57,9 @@ def compile_kind(kind: str) -> None:
         (_fit if name == "estimators" else _read)(data)
         return
     driver, atoms = (None, name) if name in ATOMS else (name, None)
-    losses = capabilities()[driver].losses if driver is not None else ("hinge", "squared-hinge", "logistic")
+    losses = capabilities()[driver].losses if driver is not None else POINTWISE
     for loss in losses:
-        given: dict[str, Any] = {"bias": False, "measure": "f1"} if loss == "structural" else {}
+        given: dict[str, Any] = {"bias": False, "measure": "f1"} if is_joint(loss) else {}
         with suppress(MipfsError):  # what a driver does not carry has no code
             if atoms is not None:
                 given["atoms"] = KINDS[atoms].make(data)

@@ -1,4 +1,4 @@
-"""``--module``: losses, regularisers and branching rules of the user's own, entered by their names.
+"""``--module``: losses, regularisers, branching rules and separators of the user's own, entered by their names.
 
 Importing a module runs it, which is the user's decision. What the checker believes of a loss or a regulariser is its
 class `Stated` alone, run apart (`mipfs.check.stated`), and a report names whose statement that is.
@@ -18,11 +18,11 @@ Module = Annotated[
     typer.Option(
         "--module",
         metavar="FILE.py",
-        help="A loss, a regulariser or a branching rule: a file, a module's name, or a plugin's.",
+        help="A loss, a regulariser, a branching rule or a separator: a file, a module's name, or a plugin's.",
     ),
 ]
 
-GROUPS = ("mipfs.losses", "mipfs.regularisers", "mipfs.branching")
+GROUPS = ("mipfs.losses", "mipfs.regularisers", "mipfs.branching", "mipfs.separators")
 """Groups of entry points in which packages offer them, each the name of a module."""
 
 
@@ -32,7 +32,7 @@ def files_of(given: Sequence[str] | None) -> list[str]:
 
 
 def enter(given: Sequence[str]) -> None:
-    """Import modules, and enter the LOSS and the KIND that each of them has by their names, `choose` by the module's.
+    """Import modules: LOSS and KIND of each are entered by their names, `choose` and `separate` by that of the module.
 
     Raises
     ------
@@ -44,10 +44,12 @@ def enter(given: Sequence[str]) -> None:
     from mipfs.plumbing.registry import offered
     from mipfs.plumbing.user_file import imported
     from mipfs.regularisers import REGULARISERS
+    from mipfs.separators import SEPARATORS
 
     for text in given:
         module = imported(offered(GROUPS, text) or text)
-        for what, table in (("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES)):
+        tables = ("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES), ("separate", SEPARATORS)
+        for what, table in tables:
             if not hasattr(module, what):
                 continue
             name = getattr(getattr(module, what), "name", module.__name__.replace("_", "-"))

@@ -81,7 +81,7 @@ def _declaration(problem: Problem) -> Any:
     from mipfs.drivers.default import entry_of
     from mipfs.formulation import load
 
-    if problem.loss == "structural":
+    if problem.is_joint:
         return load("structural").declare
     entry = entry_of(problem, problem)
     if entry is None:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mipfs.capability import Capability, check
-from mipfs.drivers import last, master_state, tree_state
+from mipfs.drivers import last
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import StartWarning, UsageError
@@ -42,10 +42,6 @@ DRIVERS = {
     "monolithic": "mipfs.drivers.monolithic",
     "two_layer": "mipfs.drivers.two_layer",
 }
-
-
-RESUMED = ("branch", "gbd", "kelley", "two_layer")
-"""The drivers whose state can be kept: the last for measures, the others for losses that are a sum over the samples."""
 
 
 def get_driver(name: str) -> ModuleType:
@@ -238,7 +234,7 @@ def _opened(
         check_client(checked.client)
     if any(getattr(checked, name, None) is not None for name in ("client", "executor")):
         module.refuse(problem, checked)
-    why_no_state = _why_no_state(problem, name, checked)
+    why_no_state = _why_no_state(problem, module, checked)
     if why_no_state and (keeper is not None or resume is not None):
         raise UsageError(why_no_state)
     own = _evaluated(model, compiled)
@@ -280,13 +276,12 @@ def _check_settings(settings: DriverSettings | None, driver: str, options: Any) 
         raise UsageError(f"settings: driver {driver!r} takes {own.__name__}, not {type(settings).__name__}")
 
 
-def _why_no_state(problem: Problem, driver: str, options: Any) -> str:
+def _why_no_state(problem: Problem, module: ModuleType, options: Any) -> str:
     """Why a run has no state that can be kept; empty where it has one."""
-    if driver not in RESUMED or (problem.loss == "structural" and driver != "two_layer"):
-        return "checkpoint and resume are for the drivers branch, gbd, kelley (sums over the samples) and two_layer"
-    if driver == "gbd":
-        return master_state.why_none(options)
-    return tree_state.why_none(problem, options) if driver == "branch" else ""
+    if module.CAPABILITY.no_state is None:
+        able = [name for name, one in capabilities().items() if one.no_state is not None]
+        return f"checkpoint and resume are for the drivers {', '.join(able)}"
+    return str(module.CAPABILITY.no_state(problem, options))
 
 
 def _compile(model: Any) -> Problem:

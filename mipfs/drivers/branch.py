@@ -51,10 +51,18 @@ from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.run.warm import OldTree
+from mipfs.separators import get_separator
 from mipfs.settings import BranchSettings, CompletionSettings
 
 LOG = logging.getLogger("mipfs")
-CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS), excluding=True)
+CAPABILITY = replace(
+    gbd.CAPABILITY,
+    atoms=(*ATOMS, *PAIRS),
+    excluding=True,
+    no_state=tree_state.why_none,
+    kernel_options=("threads", "nodes", "branching"),
+    slow_values=("conic",),
+)
 
 WAYS = {
     "kernels": "Newton's steps in compiled code",
@@ -108,7 +116,11 @@ class Options(Declared):
         Nodes that are handed out at a time: by default a share of those that are open, at least 8, and of small nodes
         up to some hundreds. The tree depends on this number, and not on who explores it.
     branching : str, optional
-        The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
+        The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional",
+        "pseudo-costs", "reliability".
+    separate : str, optional
+        A separator, of `mipfs.separators`: "covers". It adds rows that hold for all of S and that a relaxed σ breaks,
+        at the root and during the search; for problems with rows.
     relax : {"kernels", "batch", "interior", "array"}, optional
         What relaxes the nodes below the root: Newton's method in compiled code, for single features with ½w²; ADMM on
         many nodes at once (`mipfs.inner.batch`), for groups and boxes too; or the interior point. The first two take
@@ -139,6 +151,7 @@ class Options(Declared):
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
     branching: str | None = None
+    separate: str | None = None
     relax: Literal["kernels", "batch", "interior", "array"] | None = None
     device: Literal["cpu", "cuda"] | None = None
     client: Any = field(default=None, repr=False, compare=False)
@@ -151,11 +164,13 @@ class Options(Declared):
         Raises
         ------
         UsageError
-            There is no branching rule of that name.
+            There is no branching rule, or no separator, of that name.
         """
-        if self.branching is None:
-            return settings
-        return replace(settings, tree=replace(settings.tree, branching=self.branching))
+        asked = {"branching": self.branching, "separate": self.separate}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if self.separate is not None:
+            get_separator(self.separate)
+        return replace(settings, tree=replace(settings.tree, **given)) if given else settings
 
 
 def refuse(problem: Problem, options: Options) -> None:
@@ -181,6 +196,14 @@ def _check_over_weights(problem: Problem, options: Options) -> None:
             raise UsageError(f"{name} knows no rows over the weights; leave it, or weight_rows, out")
         if asked and not problem.regulariser.is_monotone:
             raise UsageError(f"{name} knows no bounds on weights that exclude 0; leave it, or these bounds, out")
+
+
+def _check_separate(problem: Problem, options: Options) -> None:
+    """Refuse a separator beside searches that know no more rows than they begin with."""
+    if grows(problem, options.active):
+        raise UsageError("separate takes all atoms at once; leave it, or active and atoms that are computed, out")
+    if options.nodes == "conic":
+        raise UsageError("nodes = 'conic' knows no rows that are separated; leave it, or separate, out")
 
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
@@ -293,7 +316,9 @@ class BranchAndBound:
         if not out and (level := self.anchors.level()) < math.inf:
             tree.above, tree.level = tree_state.of_tree(tree), level
         batch = _batch(run, tree, out)
-        enumerated, others = self.anchors.units(tree.pop(batch), tree.cutoff, _left(run, tree, out))
+        popped = tree.pop(batch)
+        tree.separate_at(popped)
+        enumerated, others = self.anchors.units(popped, tree.cutoff, _left(run, tree, out))
         units = enumerated + tree.units(others, tree.cutoff)
         searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)
@@ -333,6 +358,9 @@ class BranchAndBound:
         run, earlier = self.run, self.earlier
         is_less = earlier is not None and earlier.outlives(min(self.tree.bound, run.objective), run)
         run.outcome.proof = earlier.proof if earlier is not None and is_less else self.tree.finish()
+        run.outcome.derived = self.tree.derived
+        if run.outcome.proof is not None:
+            run.outcome.proof.widen(self.tree.n_rows)
         run.outcome.pool = self.supports.pool
         run.outcome.found = self.supports.near_optimal()
 
@@ -366,8 +394,9 @@ def _by_one_master(run: Run) -> Steps:
     """Solve a problem whose tree is one master problem."""
     if run.options.nodes == "conic":
         raise UsageError("nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out")
-    if run.options.branching is not None:
-        raise UsageError(f"branching {ONE_MASTER}")
+    for name in ("branching", "separate"):
+        if getattr(run.options, name) is not None:
+            raise UsageError(f"{name} {ONE_MASTER}")
     return gbd.search(run)
 
 
@@ -443,6 +472,8 @@ def grows(problem: Problem, active: Sequence[str] | None) -> bool:
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     _check_over_weights(run.problem, run.options)
+    if run.settings.tree.separate:
+        _check_separate(run.problem, run.options)
     if grows(run.problem, run.options.active):
         return growing.run(run, search)
     return search(run)

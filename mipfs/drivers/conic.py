@@ -36,7 +36,9 @@ Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
 # of boolean, its default program; others declare their own
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", regularisers=BOXES, weight_rows=True)
+CAPABILITY = Capability(
+    losses=POINTWISE, bound="earned, certified", regularisers=BOXES, weight_rows=True, is_declared=True
+)
 NEGLIGIBLE_SIGMA = 1e-6
 """A σ_j below this is what the interior-point method leaves of a zero."""
 

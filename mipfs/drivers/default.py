@@ -35,7 +35,7 @@ def default_driver(model: Any, problem: Problem) -> str:
         return entry.driver
     if isinstance(model, Formulation):
         return "conic"
-    return "two_layer" if problem.loss == "structural" else DEFAULT
+    return "two_layer" if problem.is_joint else DEFAULT
 
 
 def options_of(model: Any, problem: Problem, driver: str, given: Mapping[str, Any]) -> dict[str, Any]:

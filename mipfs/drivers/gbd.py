@@ -47,7 +47,17 @@ from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
 
 CAPABILITY = Capability(
-    losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS, selection=PRICED, weight_rows=True
+    losses=ALL_LOSSES,
+    bound="earned, certified",
+    regularisers=ALL_REGULARISERS,
+    selection=PRICED,
+    weight_rows=True,
+    is_exact=True,
+    no_state=master_state.why_none,
+    goes_on=True,
+    kernel_options=("master", "subproblem"),
+    slow_values=("conic", "milp"),
+    papers=("aytug2015",),
 )
 
 

@@ -170,7 +170,7 @@ def _check(run: Run) -> None:
     """
     problem = run.problem
     options = run.options
-    if not problem.atoms.is_held and problem.loss == "structural":
+    if not problem.atoms.is_held and problem.is_joint:
         raise UsageError(f"{problem.atoms.called} go with losses that are a sum over the samples; take another loss")
     if problem.is_one_master:
         what, remedy = ("active", "leave it out") if options.active else ("a tree on such atoms", "take driver 'gbd'")

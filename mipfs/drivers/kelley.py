@@ -50,6 +50,11 @@ CAPABILITY = Capability(
     atoms=(*ATOMS, "pairs", "searched atoms"),
     regularisers=ALL_REGULARISERS,
     weight_rows=True,
+    no_state=lambda problem, options: "",
+    goes_on=True,
+    kernel_options=("relaxation", "restricted", "refit", "polish"),
+    slow_values=("conic", "simple-mkl"),
+    papers=("tan2010", "tan2014"),
 )
 
 

@@ -12,12 +12,13 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from mipfs import drivers
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import Combined
 from mipfs.result.result import Result
-from mipfs.run.warm import DRIVERS, Warm, warm_of, why_cold
+from mipfs.run.warm import Warm, warm_of, why_cold
 
 LOG = logging.getLogger("mipfs")
 MOST_BYTES = 64e6
@@ -67,8 +68,9 @@ def warm_for(
     if given is not None and given is not True:
         if is_resumed:
             raise UsageError("warm and resume both say where to go on; leave one of them out")
-        if driver not in DRIVERS:
-            raise UsageError(f"warm is for the drivers {', '.join(DRIVERS)}, not {driver!r}; leave it out")
+        if not _goes_on(driver):
+            able = ", ".join(name for name, one in drivers.capabilities().items() if one.goes_on)
+            raise UsageError(f"warm is for the drivers {able}, not {driver!r}; leave it out")
         result = given if isinstance(given, Result) else Result.load(given)
         return warm_of(result, compiled, problem)
     found = before(model, compiled, driver)
@@ -78,12 +80,16 @@ def warm_for(
 def before(model: Any, compiled: Problem, driver: str | None) -> Result | None:
     """The last result of a model, where it says something of what the model is now; the log says why it does not."""
     result = kept(model)
-    if result is None or driver not in (None, *DRIVERS):
+    if result is None or not (driver is None or _goes_on(driver)):
         return None
     reason = why_cold(result, compiled)
     if reason:
         LOG.info("the last result of the model is not gone on from, for %s", reason)
     return None if reason else result
+
+
+def _goes_on(driver: str) -> bool:
+    return bool(drivers.get_driver(driver).CAPABILITY.goes_on)
 
 
 def _holder(model: Any) -> Any:

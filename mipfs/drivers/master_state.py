@@ -14,19 +14,22 @@ from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
 from mipfs.plumbing.arrays import Arrays
+from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.proof import Multipliers, stored_multipliers
-from mipfs.run.checkpoint import restoring
+from mipfs.run.checkpoint import OF_SUMS, restoring
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
 TOTALS = ("floor", "closed_at", "n_nodes", "n_lps")
 
 
-def why_none(options: Any) -> str:
+def why_none(problem: Problem, options: Any) -> str:
     """Why a run of `gbd` has no state that can be kept; empty where it has one."""
+    if problem.is_joint:
+        return OF_SUMS
     if options.validation is not None:
         return "checkpoint and resume do not go together with validation; leave one of them out"
     return ""

@@ -29,7 +29,14 @@ from mipfs.run.run import Run, Steps
 from mipfs.solvers.scip import NO_POINT, ScipProcess
 
 CAPABILITY = Capability(
-    losses=POINTWISE, bound="the solver's word", regularisers=BOXES, selection=PRICED, weight_rows=True
+    losses=POINTWISE,
+    bound="the solver's word",
+    regularisers=BOXES,
+    selection=PRICED,
+    weight_rows=True,
+    is_exact=True,
+    is_declared=True,
+    papers=("aytug2015",),
 )
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""

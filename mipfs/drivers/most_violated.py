@@ -116,7 +116,7 @@ class MostViolated:
         run.sharpness = 1.0
         lower, dual = self.best
         self._best = lower, dual, 1.0
-        if self.top is None or self.problem.loss == "structural":
+        if self.top is None or self.problem.is_joint:
             prove(run, lower, None if dual is None else cut_of(self.problem, dual))
         else:
             if dual is None or lower < run.bound:

@@ -48,6 +48,7 @@ class Pieces:
     heads : (B,) as they were given
     totals : (B,) TOTALS of every piece
     prices : (D, rows) multipliers that go with the fresh dual vectors
+    splits : SPLIT, what splits were worth whose children were solved, in order
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Pieces:
         self._goes_on = np.zeros(heads.size, dtype=bool) if goes_on is None else goes_on
         self.totals = self._joined("totals")
         self.prices = self._joined("prices")
+        self.splits = self._joined("splits")
 
     def _joined(self, name: str) -> npt.NDArray[Any]:
         return one_after_the_other([getattr(one, name) for one in self._found])

@@ -12,7 +12,7 @@ without rows has none to propagate and no multipliers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.branching import RULES, get_rule
+from mipfs.branching import RULES, begun, get_rule, taught
 from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
+from mipfs.drivers.separating import Separation, rises, sigmas
 from mipfs.drivers.tree_proof import Node, TreeProof
 from mipfs.drivers.waiting import Waiting, packed, unpacked
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
@@ -29,12 +30,13 @@ from mipfs.inner.completions import are_few
 from mipfs.inner.footpath import RowsOutcome
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsRelaxation
-from mipfs.inner.unit import NOTHING, Explored, Unit
+from mipfs.inner.unit import NOTHING, Explored, Told, Unit
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
-from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.structures import LIMITS, SPLIT
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.plumbing.arrays import Arrays
+from mipfs.proof.cuts import Cut
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
@@ -66,6 +68,7 @@ class Tree(TreeProof):
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
         problem = run.problem
+        self.separation = Separation(problem, self.settings.separate, run.settings.separation)
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
@@ -77,7 +80,8 @@ class Tree(TreeProof):
         self.above: Arrays = {}
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
         self.waiting = Waiting(run.room)
-        self.learnt = NOTHING
+        self._memory = NOTHING.memory
+        self.splits = list[npt.NDArray[Any]]()
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
@@ -122,8 +126,7 @@ class Tree(TreeProof):
         if first.broken is not None:  # a run begins with a selection that satisfies the rows
             self.refute(place, self.relaxation.propagation.ray(first.broken))
             return
-        outcome, cut = self.relaxation.solve_root(states, self.tol)
-        self.steps = outcome.steps
+        outcome, cut = self._separated_root(states)
         self.supports.pool.add(cut)
         if self.is_plain and self.relaxation.has_weights and self.run.must_stop:
             self.supports.offer_largest(self.relaxation.alive, outcome.warm, self.relaxation.boolean.off)
@@ -136,6 +139,29 @@ class Tree(TreeProof):
             self.dive(np.argsort(-gain, kind="stable"))
         self.climb()
         self.enter(self._screened_root(place, states, outcome))
+
+    def _separated_root(self, states: States) -> tuple[RowsOutcome, Cut]:
+        """The root's relaxation, with the rows that the separator finds as long as they lift its bound."""
+        best = self.relaxation.solve_root(states, self.tol)
+        self.steps = best[0].steps
+        settings, sigma = self.separation.settings, best[0].sigma
+        for _ in range(settings.rounds):
+            if not self.separation.is_on or self.run.must_stop or not self.separate([self._whole_sigma(sigma)]):
+                break
+            again = self.relaxation.solve_root(states, self.tol)
+            self.steps += again[0].steps
+            is_lifted = rises(best[0].bound, again[0].bound, settings.worth)
+            sigma = again[0].sigma
+            best = again if again[0].bound > best[0].bound else best
+            if not is_lifted:
+                break
+        return best
+
+    def _whole_sigma(self, sigma: Array) -> Array:
+        """σ (p,) of all atoms, from that of the alive ones."""
+        found = np.zeros(self.run.problem.atoms.count)
+        found[self.relaxation.alive] = sigma
+        return found
 
     def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> Node:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
@@ -193,14 +219,15 @@ class Tree(TreeProof):
         """Put a node among the open ones, by its bound."""
         nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
         nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
+        nodes.heads["atom"], nodes.heads["share"] = node.atom, node.share
         self.waiting.extend(nodes)
 
     def node(self, nodes: OpenNodes, at: int) -> Node:
         """One of some open nodes, as an object."""
         head = nodes.heads[at]
         states, warm = unpacked(nodes, at, self.relaxation.alive.size)
-        place, dual, prices, age, why = (int(head[name]) for name in ("place", "dual", "prices", "age", "why"))
-        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why)
+        place, dual, prices, *others = (int(head[name]) for name in ("place", "dual", "prices", "age", "why", "atom"))
+        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], *others, float(head["share"]))
 
     def enter(self, node: Node) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
@@ -262,6 +289,40 @@ class Tree(TreeProof):
         sizes[alive] = node.warm.w
         return self.supports.has_ties_only(inside, free, node.bound, sizes)
 
+    @property
+    def memory(self) -> Array:
+        """(k, ·) what the branching rule has learnt of the atoms in play; what is in play changes at the root alone."""
+        if self._memory.shape[0] != self.relaxation.alive.size:
+            self._memory = begun(self.settings.branching, self.relaxation.alive.size)
+        return self._memory
+
+    def remember(self, memory: Array) -> None:
+        """Go on with what the branching rule had learnt."""
+        self._memory = memory
+
+    def learn(self) -> None:
+        """Let the branching rule learn from the splits that were merged since, in their order."""
+        splits, self.splits = self.splits, []
+        self._memory = taught(self.settings.branching, self.memory, one_after_the_other([np.empty(0, SPLIT), *splits]))
+
+    @property
+    def told(self) -> Told:
+        """What the units of the next batch are told."""
+        return Told(self.memory, self.derived) if self.memory.size or self.derived else NOTHING
+
+    def separate(self, points: Iterable[Array]) -> bool:
+        """Ask the separator about some σ (p,); whether there are more rows now."""
+        found = self.separation.found(points)
+        if found:
+            self.strengthen(found)
+        return bool(found)
+
+    def separate_at(self, nodes: OpenNodes) -> None:
+        """Ask it about the first of some open nodes, before they are handed out."""
+        if self.separation.is_on and nodes.heads.size:
+            few = nodes._replace(heads=nodes.heads[: self.separation.settings.points])
+            self.separate(sigmas(self.relaxation, few, self.prices.of(few.heads["prices"])))
+
     def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
         count = nodes.heads.size
@@ -269,13 +330,14 @@ class Tree(TreeProof):
         sizes = np.diff(np.append(np.arange(0, count, size), count))
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 
-    def cut(self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any]) -> list[Unit]:
-        """The units of work of some open nodes, of sizes (U,) that add up to them."""
-        prices = self.prices.of(nodes.heads["prices"])
+    def cut(self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any], told: Told | None = None) -> list[Unit]:
+        """The units of work of some open nodes, of sizes (U,) that add up to them; by default told what is known."""
+        told = self.told if told is None else told
+        prices = self.prices.of(nodes.heads["prices"])[:, : self.n_rows - len(self.derived) + len(told.derived)]
         ends = np.cumsum(sizes)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
         held = [(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
-        return [Unit(*one, learnt=self.learnt) for one in held]
+        return [Unit(*one, told=told) for one in held]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -309,10 +371,10 @@ class Tree(TreeProof):
         for SVMs.
         """
         leaves = self.enter_all(units, found)
-        self.learnt = self.learnt.followed_by([one.learnt for one in found if one is not None])
         before()
         for node in leaves:
             self.leaf(node)
+        self.learn()
 
     def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Node]:
         """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
@@ -346,7 +408,8 @@ class Tree(TreeProof):
             if one is not None and one.found is None and unit.turn is not None:  # there was nothing to do, or no time
                 one = whole[at] = None
             if one is None and comes:
-                one = whole[at] = relaxation.completions.left_open(unit, relaxation.propagation.sides)
+                sides = relaxation.strengthened(unit.told.derived).propagation.sides
+                one = whole[at] = relaxation.completions.left_open(unit, sides)
             comes = unit.goes_on and (comes or one is not None)
         return whole
 
@@ -355,7 +418,8 @@ class Tree(TreeProof):
         numbers = None
         if self.relaxation.propagation.count:
             first, others = pieces.heads["prices"], self.prices.add_all(pieces.prices)
-            numbers = Numbers(first, self.numbers(first), others, self.numbers(others), self.rays(pieces.causes))
+            rays = self.rays(pieces.causes, pieces.prices.shape[1])
+            numbers = Numbers(first, self.numbers(first), others, self.numbers(others), rays)
         pieces.enter(self.proof, self.relaxation.alive, numbers)
         self.count(pieces)
         back = pieces.back(numbers)
@@ -372,6 +436,7 @@ class Tree(TreeProof):
         self.steps += int(totals["steps"].sum())
         self.stalled += int(totals["stalled"].sum())
         self.done(float(totals["floor"].min()))
+        self.splits.append(pieces.splits)
         settings = self.settings
         for solved, offers in zip(totals["solved"].tolist(), pieces.offers(), strict=True):
             self.n_nodes += solved

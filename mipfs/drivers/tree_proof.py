@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.proof.saved import anew
 from mipfs.result.result import CERTIFICATE_LIMIT
 from mipfs.run.run import Run
+from mipfs.selection.derived import ChvatalGomory
 
 LITTER, LEAST_LITTER = 2, 1 << 24
 """A proof that nobody wants begins anew once it takes this multiple of what open nodes needed last, and more bytes."""
@@ -47,6 +49,7 @@ class Node:
     age : nodes above it that only stepped the multipliers, since the interior point found some
     why : what is done with it, of `mipfs.kernels.subtree`: it is explored (`OPEN`), solved by the interior point
         (`DEAR`), or explored, for it holds too much for an enumeration (`GIVEN_BACK`)
+    atom, share : the split that made it, until its first solve; as of `mipfs.kernels.structures.NODE`
     """
 
     bound: float
@@ -57,6 +60,8 @@ class Node:
     y: Array = field(default_factory=lambda: np.zeros(0))
     age: int = 0
     why: int = OPEN
+    atom: int = 0
+    share: float = 0.0
 
 
 class TreeProof:
@@ -77,6 +82,7 @@ class TreeProof:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.lost = False
+        self.derived: tuple[ChvatalGomory, ...] = ()
         self.begin_proof()
 
     def begin_proof(self) -> None:
@@ -84,10 +90,22 @@ class TreeProof:
         self.proof = empty_proof(self.run.problem, tape=Tape(self.run.room))
         self.floor = math.inf
         self.closed_at = math.inf
-        self.prices = Prices(len(self.run.problem.selection.rows))
+        self.prices = Prices(self.n_rows)
         self._needed = 0
         self._shown = dict[int, int]()
-        self._rays = np.empty(0, dtype=np.int64)
+        self._rays = np.empty((2, 0), dtype=np.int64)
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that multipliers are about: the user's, those derived before, and those that were separated."""
+        return len(self.run.problem.selection.rows) + len(self.derived)
+
+    def strengthen(self, derived: Sequence[ChvatalGomory]) -> None:
+        """Go on with more rows, behind the others; multipliers that are kept get zeros for them."""
+        self.derived = (*self.derived, *derived)
+        self.relaxation = self.relaxation.strengthened(self.derived)
+        self.prices.widen(self.n_rows)
+        self.proof.widen(self.n_rows)
 
     def screen(
         self,
@@ -124,7 +142,11 @@ class TreeProof:
     def refute(self, place: int, ray: Multipliers | None) -> None:
         """Close a node that holds no selection, by a Farkas ray; without one there is no certificate."""
         self.lost = self.lost or ray is None
-        self.proof.refute(place, ray)
+        self.proof.refute(place, None if ray is None else self._wide(ray))
+
+    def _wide(self, y: Multipliers) -> Multipliers:
+        """Multipliers of whoever knew fewer rows, with zeros for the others."""
+        return np.append(np.asarray(y, dtype=float), np.zeros(self.n_rows - len(y))) if len(y) < self.n_rows else y
 
     def close(self, node: Node, bound: float, *, is_final: bool = False) -> None:
         """Prune a node, and keep its bound; `is_final` where nothing can lift it further."""
@@ -157,22 +179,28 @@ class TreeProof:
             self._shown[price] = -1 if shown is None else self.proof.keep(shown)
         return self._shown[price]
 
-    def rays(self, causes: Integers) -> Integers:
-        """The proof's numbers of multipliers that show sides of rows to be broken, (2·rows,): of those in `causes`."""
+    def rays(self, causes: Integers, count: int) -> Integers:
+        """The proof's numbers of multipliers that show sides of rows to be broken, (2·count,): of those in `causes`.
+
+        Sides are numbered as by whoever knows the first `count` rows: those of the lower ends, then those of the upper.
+        """
         propagation = self.relaxation.propagation
-        if not self._rays.size:
-            self._rays = np.full(2 * propagation.count, -1)
+        if self._rays.shape[1] < propagation.count:
+            new = np.full((2, propagation.count - self._rays.shape[1]), -1)
+            self._rays = np.concatenate([self._rays, new], axis=1)
         for side in np.unique(causes[causes >= 0]).tolist():
-            if self._rays[side] < 0:
-                self._rays[side] = self.proof.keep(propagation.ray(propagation.cause(side)))
-        return self._rays
+            end, row = divmod(side, count)
+            if self._rays[end, row] < 0:
+                ray = propagation.ray(propagation.cause(end * propagation.count + row))
+                self._rays[end, row] = self.proof.keep(ray)
+        return np.asarray(self._rays[:, :count].ravel())
 
     def shown(self, y: Array) -> Multipliers | None:
         """The multipliers as the proof keeps them; None where the rows play no part."""
         if not y.any():
             return None
         if len(self.run.problem.selection.rows.extra) == 0:
-            return y
+            return self._wide(y)
         mended = cancelled(self.run.problem.selection, y)
         self.lost = self.lost or mended is None
         return mended
@@ -208,7 +236,7 @@ class TreeProof:
         self.proof = anew(self.proof, duals.size, used)
         self._needed = self.n_bytes
         self._shown = {}
-        self._rays = np.empty(0, dtype=np.int64)
+        self._rays = np.empty((2, 0), dtype=np.int64)
         return np.asarray(place, dtype=np.int64)
 
 
@@ -231,10 +259,20 @@ class Prices:
     def __getitem__(self, number: int) -> Array:
         return self._held[number] if number >= 0 else np.zeros(self.rows)
 
+    def widen(self, rows: int) -> None:
+        """Let them be about more rows: those that are new have the multiplier 0."""
+        self.rows = rows
+        self._held = [self._wide(y) for y in self._held]
+        self._known = {y.tobytes(): k for k, y in enumerate(self._held)}
+
+    def _wide(self, y: Array) -> Array:
+        return np.append(y, np.zeros(self.rows - y.size)) if y.size < self.rows else y
+
     def add(self, y: Array) -> int:
-        """The number of multipliers (rows,); −1 where all are 0."""
+        """The number of multipliers (rows,), or of fewer rows; −1 where all are 0."""
         if not y.any():
             return -1
+        y = self._wide(y)
         key = y.tobytes()
         if key not in self._known:
             self._known[key] = len(self._held)

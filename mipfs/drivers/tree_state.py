@@ -13,11 +13,13 @@ from mipfs.drivers.pieces import one_after_the_other
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
-from mipfs.inner.unit import Unit
+from mipfs.inner.unit import NOTHING, Told, Unit
 from mipfs.kernels.structures import LIMITS
-from mipfs.plumbing.arrays import Arrays
+from mipfs.plumbing.arrays import Array, Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
+from mipfs.run.checkpoint import OF_SUMS
+from mipfs.selection.derived import derived_bytes, derived_of
 
 NAMES = "tree_", "node_", "proof"
 """How names of arrays begin that are the tree's."""
@@ -41,6 +43,8 @@ TOTALS = (
 
 def why_none(problem: Problem, options: Any) -> str:
     """Why a run of `branch` has no state that can be kept; empty where it has one."""
+    if problem.is_joint:
+        return OF_SUMS
     for name in ("active", "validation"):
         if getattr(options, name, None) is not None:
             return f"checkpoint and resume do not go together with {name}; leave one of them out"
@@ -61,6 +65,8 @@ def of_tree(tree: Tree, taken: Sequence[Unit] = ()) -> Arrays:
         "tree_listed": np.array(tree.run.wants_all),
         **tree.waiting.arrays([unit.nodes for unit in taken if not unit.goes_on], tree.relaxation.alive.size),
         "tree_prices": tree.prices.array(),
+        "tree_memory": tree.memory,
+        "tree_derived": derived_bytes(tree.derived),
         **proofs.saved(tree.proof),
     }
 
@@ -78,6 +84,8 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out)])
     kept = of_tree(tree, taken)
     kept |= {"tree_units": np.array([len(unit) for unit in out], dtype=np.int64)}
+    told = out[0].told if out else tree.told
+    kept |= {"tree_told": told.memory, "tree_told_rows": np.array(len(told.derived), dtype=np.int64)}
     kept |= {"tree_limits": limits.view(np.float64).reshape(limits.size, len(LIMITS.names or ()))}
     kept |= {f"{ABOVE}{name}": array for name, array in tree.above.items()}
     return kept | ({} if earlier is None else earlier.kept)
@@ -92,7 +100,15 @@ def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
     )
     if sizes.ndim != 1 or sizes.dtype != np.int64 or np.any(sizes < 1) or count > tree.n_open or not of_limits:
         raise ValueError("units of other nodes")
-    return tree.cut(tree.waiting.take(count, tree.relaxation.alive.size), sizes, limits.view(LIMITS).ravel())
+    told = _told(tree, arrays["tree_told"], int(arrays["tree_told_rows"]))
+    return tree.cut(tree.waiting.take(count, tree.relaxation.alive.size), sizes, limits.view(LIMITS).ravel(), told)
+
+
+def _told(tree: Tree, memory: Array, rows: int) -> Told:
+    """What units were told that were being explored."""
+    if memory.shape != tree.memory.shape or memory.dtype != np.float64 or not 0 <= rows <= len(tree.derived):
+        raise ValueError("units that were told something else")
+    return Told(memory, tree.derived[:rows]) if memory.size or rows else NOTHING
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:
@@ -117,8 +133,16 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     alive = arrays["tree_alive"]
     tree.narrow(alive)
     tree.lost = bool(arrays["tree_lost"])
+    derived, memory = derived_of(arrays["tree_derived"]), arrays["tree_memory"]
+    if len(derived) > len(tree.derived):  # a tree that goes on above a level has those that were found since
+        tree.separation.know(derived[len(tree.derived) :])
+        tree.strengthen(derived[len(tree.derived) :])
+    if memory.shape != tree.memory.shape or memory.dtype != np.float64 or not np.isfinite(memory).all():
+        raise ValueError("what another branching rule has learnt")
+    tree.remember(memory)
+    tree.proof.widen(tree.n_rows)
     prices = arrays["tree_prices"]
-    if prices.dtype != np.float64 or prices.shape[1:] != (tree.prices.rows,):
+    if prices.dtype != np.float64 or prices.shape[1:] != (tree.n_rows - len(tree.derived) + len(derived),):
         raise ValueError("multipliers of other rows")
     tree.prices.add_all(prices)
     nodes = of_arrays(arrays, alive.size)

@@ -45,7 +45,15 @@ if TYPE_CHECKING:
 
 
 CAPABILITY = Capability(
-    losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
+    losses=("structural",),
+    bound="earned, certified",
+    bias=("none",),
+    margins=("unit",),
+    weights=False,
+    no_state=lambda problem, options: "",
+    kernel_options=("inner", "refit", "polish"),
+    slow_values=("conic",),
+    papers=("mao2013",),
 )
 
 

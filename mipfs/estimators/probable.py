@@ -15,6 +15,7 @@ from sklearn.model_selection import cross_val_predict
 
 from mipfs.errors import SuspectWarning, UsageError
 from mipfs.estimators.samples import class_weights, sample_weights
+from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.result.probability import calibrated, fitted, of_logistic
 from mipfs.result.result import Result
@@ -37,7 +38,7 @@ class _OfProbabilities:
     def __get__(self, model: Any, owner: Any = None) -> Any:
         if model is None:
             return self.method
-        if getattr(model, "loss", None) == "logistic" or bool(getattr(model, "probability", False)):
+        if says_odds(getattr(model, "loss", None)) or bool(getattr(model, "probability", False)):
             return MethodType(self.method, model)
         raise AttributeError(
             f"{type(model).__name__} with loss={getattr(model, 'loss', None)!r} has no predict_proba: give "
@@ -54,7 +55,7 @@ class Probable:
 
     @property
     def _is_calibrated(self) -> bool:
-        return bool(getattr(self, "probability", False)) and getattr(self, "loss", None) != "logistic"
+        return bool(getattr(self, "probability", False)) and not says_odds(getattr(self, "loss", None))
 
     def _check_classes(self, codes: Integers) -> None:
         """Refuse a class of one sample, which is missing from a fold's training part.

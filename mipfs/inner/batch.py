@@ -26,7 +26,7 @@ from mipfs.inner.boolean import Solved
 from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, Warm, branching, coarser
 from mipfs.kernels import batch, subtree, units
 from mipfs.kernels.batch_structures import Alive, BatchSteps, Earned, Factor, Given, Lanes, Own, Room, Scoring, Shape
-from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Samples, Work, given, steering_of
+from mipfs.kernels.structures import LIMITS, NO_MEMORY, Grid, Piece, RowSides, Samples, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
@@ -257,15 +257,23 @@ class Batch:
         return solved.b + float((self._off[solved.ids] - data.center[solved.ids]) @ solved.w)
 
     def explore_all(
-        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+        self,
+        nodes: OpenNodes,
+        duals: FirstDuals,
+        limits: npt.NDArray[Any],
+        sides: RowSides,
+        prices: Array,
+        memory: Array = NO_MEMORY,
     ) -> Found:
         """Explore the subtrees below some open nodes.
 
         Parameters
         ----------
-        nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
+        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        handed = _, grid, _, _, _, pieces, _ = self.laid_out(nodes, duals, limits, sides, prices)
+        *others, own = self.laid_out(nodes, duals, limits, sides, prices)
+        own = own._replace(work=own.work._replace(memory=given(memory)))
+        handed = _, grid, _, _, _, pieces, _ = (*others, own)
         try:
             self._explore(handed)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for others

@@ -130,10 +130,15 @@ class Outcome:
 
 
 def branching(
-    rule: Any, atoms: Integers, w: Array, sigma: Array, ends: tuple[float, float] = (0.0, 0.0)
+    rule: Any,
+    atoms: Integers,
+    w: Array,
+    sigma: Array,
+    ends: tuple[float, float] = (0.0, 0.0),
+    memory: Array = structures.NO_MEMORY,
 ) -> tuple[structures.RelaxedNode, Step]:
-    """A relaxed node, with its bound and the cutoff, and a branching rule for it, not compiled yet."""
-    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends)
+    """A relaxed node, with bound, cutoff and what the rule knows, and a branching rule for it, not compiled yet."""
+    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends, structures.given(memory))
     return relaxed, Step.of(rule, relaxed, atoms, returns=int64)
 
 
@@ -310,7 +315,13 @@ class Relaxation:
         return max(1, min(self.together, count // least_units), min(self.together // 4, count // 4))
 
     def explore_all(
-        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+        self,
+        nodes: OpenNodes,
+        duals: FirstDuals,
+        limits: npt.NDArray[Any],
+        sides: RowSides,
+        prices: Array,
+        memory: Array = structures.NO_MEMORY,
     ) -> Found:
         """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
 
@@ -321,6 +332,7 @@ class Relaxation:
         limits : (B,) LIMITS
         sides : the user's rows
         prices : (B, rows) the multipliers that earned the bounds
+        memory : (k, ·) of the branching rule
 
         Raises
         ------
@@ -328,7 +340,7 @@ class Relaxation:
             The nodes are those of other atoms.
         """
         count = limits.size
-        handed = self._handed(count, sides, self._room(count, sides))
+        handed = self._handed(count, sides, self._room(count, sides), memory)
         alive, samples, grid, _, unset, pieces, work = handed
         if not self._explored(nodes, duals, limits, prices, handed):
             for t in range(count):
@@ -368,7 +380,7 @@ class Relaxation:
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
 
-    def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
+    def _handed(self, count: int, sides: RowSides, pieces: Piece, memory: Array = structures.NO_MEMORY) -> Handed:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
         c = self.problem.c_i
         most = -1 if self.M is None else self.M
@@ -376,7 +388,7 @@ class Relaxation:
         alive = Columns(Z, raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, self._steering)
-        return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work
+        return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work._replace(memory=given(memory))
 
     def _steps(self, handed: Handed) -> Steps:
         """The steps that `explore` calls by their address, not compiled yet."""

@@ -19,7 +19,7 @@ from mipfs.inner.prices import Prices
 from mipfs.kernels import subtree, units
 from mipfs.kernels.batch_structures import Alive
 from mipfs.kernels.prices import WHOLE
-from mipfs.kernels.structures import LIMITS, Grid, Piece, RowSides, Work, given, steering_of
+from mipfs.kernels.structures import LIMITS, NO_MEMORY, Grid, Piece, RowSides, Work, given, steering_of
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
@@ -89,16 +89,24 @@ class Footpath:
         self._branch = branching(rule, np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))[1]
 
     def explore_all(
-        self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
+        self,
+        nodes: OpenNodes,
+        duals: FirstDuals,
+        limits: npt.NDArray[Any],
+        sides: RowSides,
+        prices: Array,
+        memory: Array = NO_MEMORY,
     ) -> Found:
         """Relax open nodes, and prune or split each.
 
         Parameters
         ----------
-        nodes, duals, limits, sides, prices : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
+        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
         count = limits.size
-        handed = _, grid, _, own_limits, pieces, work = self._handed(count, sides)
+        *others, work = self._handed(count, sides)
+        work = work._replace(memory=given(memory))
+        handed = _, grid, _, own_limits, pieces, _ = (*others, work)
         own_limits[:] = limits
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices

@@ -202,7 +202,7 @@ def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array
     loss = get_loss(problem.loss)
     if problem.weight_rows:
         return decoded(feasible_dual(problem, alpha))
-    if not problem.bias and problem.loss != "structural":  # entry by entry, and in one array
+    if not problem.bias and not problem.is_joint:  # entry by entry, and in one array
         return rounded(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact = whole.astype(float)

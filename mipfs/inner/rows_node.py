@@ -12,7 +12,7 @@ boxes, moves y with its iterations (`mipfs.kernels.batch`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -37,8 +37,10 @@ from mipfs.kernels.subtree import STUCK
 from mipfs.kernels.units import Found
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual, feasible_dual
+from mipfs.selection.derived import ChvatalGomory
 from mipfs.selection.selection import Rows
 from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
 
@@ -131,6 +133,9 @@ class RowsRelaxation:
         self.newton = self._behind(alive)
         self.of_completions = completions
         self._known: list[Known | None] = []
+        self._base = problem
+        self._stronger = dict[tuple[int, int], RowsRelaxation]()
+        self._lock = ProcessLock()
 
     def _below(self, alive: Integers, stop: States) -> Relaxation | Batch | None:
         """What explores the subtrees below nodes."""
@@ -156,6 +161,33 @@ class RowsRelaxation:
         other.must_stop = lambda: bool(stop[0])
         other.stop = stop
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
+        return other
+
+    def strengthened(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+        """The node solver with these rows behind those of its problem, in place of others that it had.
+
+        Copies share what was made, the last two: units know fewer rows than the tree that merges them.
+        """
+        if len(derived) == len(self.problem.derived) - len(self._base.derived):
+            return self
+        key = len(derived), self.alive.size
+        with self._lock:
+            if key not in self._stronger:
+                while len(self._stronger) > 1:
+                    self._stronger.pop(next(iter(self._stronger)))
+                self._stronger[key] = self._made_stronger(derived)
+            other = copy.copy(self._stronger[key])
+        other.must_stop, other.stop, other.kernel = self.must_stop, self.stop, self.kernel
+        return other
+
+    def _made_stronger(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+        other = copy.copy(self)
+        other.problem = self._base.replace(derived=(*self._base.derived, *derived))
+        other.pricing = Pricing(other.problem.selection)
+        other.propagation = Propagation(other.problem.selection, other.alive)
+        other._known = []
+        other.__dict__.pop("boolean", None)
+        _ = other.boolean  # once, for all threads
         return other
 
     @cached_property
@@ -194,6 +226,7 @@ class RowsRelaxation:
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
         other.__dict__.pop("completions", None)
+        other._stronger = {}
         if self.kernel is not None:
             other.kernel = other._below(other.alive, self.kernel.stop)
             other.newton = other._behind(other.alive)
@@ -252,11 +285,14 @@ class RowsRelaxation:
 
     def explore_unit(self, unit: Unit) -> Explored:
         """Explore the subtrees below some nodes; those that one way does not bring home are the next one's."""
+        if unit.told.derived:
+            self = self.strengthened(unit.told.derived)
         if unit.is_enumerated:
             return self.completions.explore(unit, self.propagation.sides, self.stop)
         stages, own = list[Found](), unit
         for one in self._in_turn(unit):
-            stages.append(one.explore_all(own.nodes, own.duals, own.limits, self.propagation.sides, own.prices))
+            asked = own.nodes, own.duals, own.limits, self.propagation.sides, own.prices, own.told.memory
+            stages.append(one.explore_all(*asked))
             if not np.any(stages[-1].back.heads["why"] == STUCK):
                 break
             own = own.stuck(stages[-1])

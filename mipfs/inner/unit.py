@@ -5,16 +5,17 @@ It is what goes to a thread, a process or another machine; what it holds depends
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.structures import NO_MEMORY
 from mipfs.kernels.subtree import DEAR, STUCK
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.selection.derived import ChvatalGomory
 
 
 class Turn(NamedTuple):
@@ -29,33 +30,25 @@ class Turn(NamedTuple):
     is_first: bool
 
 
-class Learnt(NamedTuple):
-    """What explorations tell one another from batch to batch: nothing yet, no rule keeps a state, no row is separated.
+class Told(NamedTuple):
+    """What explorations are told: nothing, where no rule keeps a state and no row is separated.
 
-    What all units of a batch are told is fixed when it is handed out, and what they learn is put together in their
-    order: it does not matter who explores, or who is done first.
+    All units of a batch are told the same, which is fixed when it is handed out, and what they learn is put together in
+    their order: it does not matter who explores, or who is done first.
 
-    rule : (·,) of a branching rule
-    rows : (·, atoms) of a separator
+    memory : (k, ·) of the branching rule
+    derived : rows of S that were separated during the search, behind those that the problem has
     """
 
-    rule: Array
-    rows: Array
+    memory: Array
+    derived: tuple[ChvatalGomory, ...] = ()
 
     def __reduce__(self) -> Any:
         """Nothing travels as its name."""
-        return "NOTHING" if self is NOTHING else (Learnt, tuple(self))
-
-    def followed_by(self, others: Sequence[Learnt]) -> Learnt:
-        """It, with what others learnt behind it."""
-        told = [one for one in (self, *others) if one is not NOTHING]
-        if not told:
-            return NOTHING
-        rows = [one.rows for one in told if len(one.rows)]
-        return Learnt(np.concatenate([one.rule for one in told]), np.concatenate(rows) if rows else self.rows)
+        return "NOTHING" if self is NOTHING else (Told, tuple(self))
 
 
-NOTHING = Learnt(np.zeros(0), np.zeros((0, 0)))
+NOTHING = Told(NO_MEMORY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +63,7 @@ class Unit:
     prices : (B, rows) multipliers that earned their bounds
     is_enumerated : whether all their selections are looked at, in place of their relaxations
     turn : Turn, optional, of the one node with two free places that is enumerated
-    learnt : Learnt, before this batch
+    told : Told, the same to all units of a batch
     """
 
     nodes: OpenNodes
@@ -79,7 +72,7 @@ class Unit:
     prices: Array
     is_enumerated: bool = False
     turn: Turn | None = None
-    learnt: Learnt = NOTHING
+    told: Told = NOTHING
 
     def __len__(self) -> int:
         return self.limits.size
@@ -102,7 +95,7 @@ class Unit:
     def part(self, at: Integers) -> Unit:
         """Some of its nodes."""
         nodes = self.nodes._replace(heads=self.nodes.heads[at])
-        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], learnt=self.learnt)
+        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], told=self.told)
 
     def stuck(self, found: Found) -> Unit:
         """The nodes that were not brought home from all of these, for another, with the same limits: without weights,
@@ -115,7 +108,7 @@ class Unit:
         nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
         nodes.heads["weights"], nodes.heads["age"] = 0, 0
         prices = np.concatenate([self.prices, found.prices])[dual[at]]
-        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], prices, learnt=self.learnt)
+        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], prices, told=self.told)
 
 
 class Explored(NamedTuple):
@@ -123,9 +116,7 @@ class Explored(NamedTuple):
 
     found : what the first who relaxed its nodes leaves of each, in their order; None where there was nothing to do
     rescued : what others leave of nodes that are stuck among those that the one before left, in their order
-    learnt : in this unit
     """
 
     found: Found | None
     rescued: list[Found]
-    learnt: Learnt = NOTHING

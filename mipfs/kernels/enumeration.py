@@ -115,6 +115,7 @@ def _give_back(left, states, node):  # type: ignore[no-untyped-def]
     head.bound, head.intercept, head.rho = bound, 0.0, 0.5
     head.place, head.dual, head.prices, head.order = place, dual, dual, 0
     head.start, head.age, head.why = left.used[0], age, why
+    head.atom, head.share = 0, 0.0
     left.used[0] = pack_node(states, left.weights, left.words, head)
 
 

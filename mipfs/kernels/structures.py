@@ -115,11 +115,17 @@ class RowSides(NamedTuple):
 
 NODE = np.dtype(
     [(name, np.float64) for name in ("bound", "intercept", "rho")]
-    + [(name, np.int64) for name in ("parent", "start", "place", "why", "next", "age")]
+    + [(name, np.int64) for name in ("parent", "start", "place", "why", "next", "age", "atom")]
+    + [("share", np.float64)]
 )
 """A node: its bound and the dual vector that earned it; intercept and ρ of its warm start, and the dual vector of that;
 its place in the proof, −1 where it is done; why it goes back; what is solved next, `mipfs.kernels.node.RELAX` or
-`COMPLETE`; nodes above it whose multipliers were only stepped since some were found anew."""
+`COMPLETE`; nodes above it whose multipliers were only stepped since some were found anew; until its first solve the
+split that made it: the atom j as j + 1 where it is inside, as −(j + 1) where it is out, 0 for none, and the σ_j that
+its parent's relaxation had."""
+SPLIT = np.dtype([("atom", np.int64), ("inside", np.int64), ("share", np.float64), ("gain", np.float64)])
+"""What a split was worth on one side: the atom, whether it is inside there, its σ before, and by how much the bound
+that the child earned lies above its parent's."""
 PLACE = np.dtype(
     [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
 )
@@ -129,10 +135,10 @@ DUAL = np.dtype([(name, np.int64) for name in ("grid", "end", "top", "width")])
 """A dual vector as `DualStore` keeps it."""
 TOTALS = np.dtype(
     [(name, np.int64) for name in ("solved", "steps", "stalled", "places", "nodes", "duals", "bytes", "offers", "svms")]
-    + [("floor", np.float64)]
+    + [("splits", np.int64), ("floor", np.float64)]
 )
 """Of a piece: nodes solved, Newton steps, nodes that stalled, what is used of each array, SVMs on completions where it
-was enumerated, the least closed bound."""
+was enumerated, sides of splits that were solved, the least closed bound."""
 LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises")])
 """Of an exploration: the cutoff, from which on nodes are pruned; the level, above which they are left open; tol and
 share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
@@ -256,6 +262,7 @@ class Work(NamedTuple):
     alphas, wholes : (budget + 2, n) dual vectors of a piece, and one at the end to try
     columns, w, costs, sigma, classes, tau, fixed, fixed_first, s : (k,), of the columns in play in their order
     priced, dense, atoms, behind : (k,) of all columns;  best, v : (n,);  y, y_next : (rows,);  idle : (2·rows,)
+    memory : (k, ·) of a branching rule, which it only reads
     now, newton : (1,) NOW and NEWTON;  stop : (1,) int8, set from outside to give up;  steering : STEERING
     """
 
@@ -280,6 +287,7 @@ class Work(NamedTuple):
     y: npt.NDArray[Any]
     y_next: npt.NDArray[Any]
     idle: npt.NDArray[Any]
+    memory: npt.NDArray[Any]
     now: npt.NDArray[Any]
     newton: npt.NDArray[Any]
     stop: npt.NDArray[Any]
@@ -293,8 +301,12 @@ class Work(NamedTuple):
             np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.empty(k),
             np.empty(k, np.int8), np.empty(k, np.int8), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64),
             np.empty(k, np.int64), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
-            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON), stop, steering,
+            np.empty(2 * rows, np.bool_), NO_MEMORY, np.zeros(1, NOW), np.zeros(1, NEWTON), stop, steering,
         )  # fmt: skip
+
+
+NO_MEMORY = given(np.zeros((0, 0)))
+"""Of a branching rule that keeps nothing."""
 
 
 class RelaxedNode(NamedTuple):
@@ -305,6 +317,7 @@ class RelaxedNode(NamedTuple):
         which kernels and the interior point have each their own, so that they are compared with one another only
     sigma : (q,) σ of the relaxation, from 0 to 1
     bound, cutoff : the bound that the node earned, and the one from which on it would be pruned
+    memory : (k, ·) what the rule has learnt of every atom that the search holds, by its number in `atoms`
     """
 
     atoms: npt.NDArray[Any]
@@ -312,6 +325,7 @@ class RelaxedNode(NamedTuple):
     sigma: npt.NDArray[Any]
     bound: float
     cutoff: float
+    memory: npt.NDArray[Any]
 
 
 class Steps(NamedTuple):
@@ -339,6 +353,7 @@ class Piece(NamedTuple):
     packed : the bytes of the dual vectors
     offers, sums : (m, k) float32, (m,), sizes of the weights to round, and what their σ add up to: of the first node,
         if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
+    splits : (m,) SPLIT, in the order in which their children were solved
     totals : (1,) TOTALS
     """
 
@@ -351,6 +366,7 @@ class Piece(NamedTuple):
     packed: npt.NDArray[Any]
     offers: npt.NDArray[Any]
     sums: npt.NDArray[Any]
+    splits: npt.NDArray[Any]
     totals: npt.NDArray[Any]
 
     @classmethod
@@ -360,5 +376,5 @@ class Piece(NamedTuple):
             np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),
             np.empty((count, places), PLACE), np.empty((count, m), DUAL), np.zeros((count, m, rows)),
             np.empty((count, n_bytes), np.uint8), np.empty((count, m, k), np.float32), np.empty((count, m)),
-            np.zeros((count, 1), TOTALS),
+            np.empty((count, m), SPLIT), np.zeros((count, 1), TOTALS),
         )  # fmt: skip

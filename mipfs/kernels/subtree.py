@@ -118,7 +118,7 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
     """The piece at position `of` of pieces whose arrays have a leading axis."""
     return Piece(
         pieces.nodes[of], pieces.states[of], pieces.weights[of], pieces.places[of], pieces.duals[of],
-        pieces.prices[of], pieces.packed[of], pieces.offers[of], pieces.sums[of], pieces.totals[of],
+        pieces.prices[of], pieces.packed[of], pieces.offers[of], pieces.sums[of], pieces.splits[of], pieces.totals[of],
     )  # fmt: skip
 
 
@@ -137,6 +137,7 @@ def plant(piece):  # type: ignore[no-untyped-def]
     total.bytes = 0
     total.offers = 1
     total.svms = 0
+    total.splits = 0
     node.place = open_place(piece)
     node.why = STUCK if node.why == DEAR else OPEN
     node.next = RELAX
@@ -207,6 +208,8 @@ def keep_dual(grid, piece, work):  # type: ignore[no-untyped-def]
     node = piece.nodes[work.now[0].node]
     total.solved += 1
     total.stalled += work.newton[0].why == STALLED
+    if node.atom != 0:
+        learn(piece, node, now.bound)
     now.fixes = 0
     for t in range(now.forced, now.count):
         now.fixes += work.fixed[t] != FREE
@@ -225,6 +228,19 @@ def keep_dual(grid, piece, work):  # type: ignore[no-untyped-def]
     node.start = now.dual
     if now.is_better:
         node.bound, node.parent = now.bound, now.dual
+
+
+@compiled(nogil=True, inline="always")
+def learn(piece, node, bound):  # type: ignore[no-untyped-def]
+    """Keep what the split that made a node was worth on its side, once its first bound is earned."""
+    total = piece.totals[0]
+    one = piece.splits[total.splits]
+    one.atom = abs(node.atom) - 1
+    one.inside = node.atom > 0
+    one.share = node.share
+    one.gain = max(0.0, bound - node.bound)
+    total.splits += 1
+    node.atom = 0
 
 
 @compiled(nogil=True, inline="always")
@@ -371,13 +387,18 @@ def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-
         if lost > work.steering.lost * (limit.cutoff - node.bound):
             node.why = DEAR
             return
-    relaxed = RelaxedNode(columns, work.w[: now.count], work.sigma[: now.count], node.bound, limit.cutoff)
-    j = columns[now.forced if now.completes else place_to_split(branch, relaxed, piece.states[now.node])]
+    w, sigma = work.w[: now.count], work.sigma[: now.count]
+    relaxed = RelaxedNode(columns, w, sigma, node.bound, limit.cutoff, work.memory)
+    t = now.forced if now.completes else place_to_split(branch, relaxed, piece.states[now.node])
+    j = columns[t]
     node.age += 1
+    node.share = sigma[t]
+    node.atom = 0 if now.completes else -(j + 1)
     child = total.nodes
     total.nodes += 1
     piece.nodes[child] = node
     piece.nodes[child].next = RELAX
+    piece.nodes[child].atom = -node.atom
     copy_to(piece.states[now.node], piece.states[child])
     copy_to(piece.weights[now.node], piece.weights[child])
     piece.states[now.node, j], piece.states[child, j] = OUTSIDE, INSIDE

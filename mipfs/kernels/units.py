@@ -18,7 +18,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.earned import unpack
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece, given
+from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, Piece, given
 from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import Step
 
@@ -29,12 +29,13 @@ WHOLE_BITS = 53
 OPEN_NODE = np.dtype(
     [(name, np.float64) for name in ("bound", "intercept", "rho")]
     + [(name, np.int64) for name in ("place", "dual", "prices", "order", "start")]
-    + [(name, np.int32) for name in ("age", "why", "inside", "weights")]
+    + [(name, np.int32) for name in ("age", "why", "inside", "weights", "atom")]
+    + [("share", np.float64)]
 )
 """An open node: its bound; intercept and ρ of its warm start; its place in the proof, the dual vector that earned its
 bound, and the multipliers that did so with it (−1 for none); when it came, where its words begin; nodes above it whose
 multipliers were only stepped; what is done with it (`OPEN` of `mipfs.kernels.subtree`: it is explored); how many atoms
-are inside, and how many weights are not 0."""
+are inside, and how many weights are not 0; atom and σ of the split that made it, as of `NODE`."""
 
 
 class OpenNodes(NamedTuple):
@@ -106,6 +107,7 @@ class Found(NamedTuple):
     back : the nodes that are open still;  counts : (B,) how many
     offers, sums : (o, k) float32, (o,) sizes of the weights to round, and what their σ add up to
     offered : (B,) how many;  is_first : (B,) whether the first of them is that of the node that it began with
+    splits : SPLIT, what the splits were worth whose children were solved
     """
 
     totals: npt.NDArray[Any]
@@ -119,6 +121,7 @@ class Found(NamedTuple):
     sums: npt.NDArray[np.float64]
     offered: npt.NDArray[np.int64]
     is_first: npt.NDArray[np.bool_]
+    splits: npt.NDArray[Any] = np.empty(0, SPLIT)
 
 
 def laid_out(
@@ -163,7 +166,7 @@ def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untype
         node = pieces.nodes[of, 0]
         node.bound, node.intercept, node.rho = head.bound, head.intercept, head.rho
         node.parent, node.start, node.place, node.next = 0, 0, 0, RELAX
-        node.why, node.age = head.why, head.age
+        node.why, node.age, node.atom, node.share = head.why, head.age, head.atom, head.share
         step = 2.0 ** -duals.exponent[of]
         for i in range(tops.size):
             tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
@@ -239,7 +242,7 @@ def sizes(pieces: Piece) -> tuple[int, int]:
 @compiled(nogil=True)
 def gather(pieces, found):  # type: ignore[no-untyped-def]
     """Put what is used of every piece behind the other, in `found`, which has room for it."""
-    n_places, n_duals, n_bytes, n_offers, n_back, n_words = 0, 0, 0, 0, 0, 0
+    n_places, n_duals, n_bytes, n_offers, n_back, n_words, n_splits = 0, 0, 0, 0, 0, 0, 0
     for of in range(found.totals.size):
         total = pieces.totals[of, 0]
         found.totals[of] = total
@@ -258,6 +261,9 @@ def gather(pieces, found):  # type: ignore[no-untyped-def]
             copy_to(pieces.offers[of, r], found.offers[n_offers])
             found.sums[n_offers] = pieces.sums[of, r]
             n_offers += 1
+        for s in range(total.splits):
+            found.splits[n_splits + s] = pieces.splits[of, s]
+        n_splits += total.splits
         found.counts[of] = 0
         for t in range(total.nodes):
             node = pieces.nodes[of, t]
@@ -267,6 +273,7 @@ def gather(pieces, found):  # type: ignore[no-untyped-def]
             head.bound, head.intercept, head.rho = node.bound, node.intercept, node.rho
             head.place, head.dual, head.prices = node.place, node.parent, node.parent
             head.age, head.why, head.order, head.start = node.age, node.why, 0, n_words
+            head.atom, head.share = node.atom, node.share
             n_words = pack_node(pieces.states[of, t], pieces.weights[of, t], found.back.words, head)
             found.counts[of] += 1
             n_back += 1
@@ -290,5 +297,5 @@ def _room_for(pieces: Piece, count: int, size: int) -> Found:
         np.empty(int(total["bytes"].sum()), np.uint8), np.empty((fresh, rows)),
         OpenNodes(np.empty(count, OPEN_NODE), np.empty(size, np.int32)), np.empty(total.size, np.int64),
         np.empty((offered, k), np.float32), np.empty(offered), np.empty(total.size, np.int64),
-        np.empty(total.size, np.bool_),
+        np.empty(total.size, np.bool_), np.empty(int(total["splits"].sum()), SPLIT),
     )  # fmt: skip

@@ -29,6 +29,16 @@ def get_loss(name: str) -> Any:
     return importlib.import_module(LOSSES[name]).LOSS
 
 
+def is_joint(name: object) -> bool:
+    """Whether a name is that of a loss of all samples at once, which is no sum over them."""
+    return isinstance(name, str) and name in LOSSES and not get_loss(name).pointwise
+
+
+def says_odds(name: object) -> bool:
+    """Whether a name is that of a loss whose scores are log odds (`Loss.says_odds`)."""
+    return isinstance(name, str) and name in LOSSES and bool(get_loss(name).says_odds)
+
+
 def loss_of(problem: Any) -> Any:
     """The loss of a `mipfs.problem.Problem`: the structural one is that of its measure."""
     return get_loss(problem.loss).of_problem(problem)

@@ -40,6 +40,8 @@ class Loss(ABC):
     has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
     is_smooth : bool, whether ℓ' is continuous
     vanishes : bool, whether ℓ(m) = 0 from m = 1 on: on separable data a multiple of any separating (w, b) has no loss
+    says_odds : bool, whether f(x) is the logarithm of the odds of class +1 where ℓ is least on average
+    slack_degree : int or None, the k of a loss ℓ(m) = max(0, 1 − m)^k/k
     kernels : LossKernels or None, its compiled functions: without them branch's nodes are interior points
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
     solver_class : class of `mipfs.svm.solver.Solver`, the SVM on selected columns
@@ -54,6 +56,8 @@ class Loss(ABC):
     has_rho = False
     is_smooth = True
     vanishes = False
+    says_odds = False
+    slack_degree: int | None = None
     kernels: LossKernels | None = None
     terms: type[Terms]
     target = 1.0

@@ -137,6 +137,7 @@ class Hinge(base.Loss):
     is_smooth = False
     dual_depends_on_c = False
     vanishes = True
+    slack_degree = 1
     kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_smoothed=True)
     terms = HingeTerms
     solver_class = Solver

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlog1py, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import ArrayLoss, LossKernels
@@ -167,6 +167,7 @@ class Logistic(base.Loss):
     target = 0.0
     has_free_slacks = True
     says_sign = False
+    says_odds = True
     kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_steady=True)
     terms = LogisticTerms
 
@@ -177,6 +178,11 @@ class Logistic(base.Loss):
     def at_slacks(self, slacks: Array, c: Array) -> float:
         """Σ c_i log(1 + e^ξ_i)."""
         return float(c @ np.logaddexp(0.0, slacks))
+
+    def derivatives(self, margins: Array, c: Array) -> tuple[Array, Array]:
+        """c/(1 + e^m), and its slope c e^m/(1 + e^m)²."""
+        share = np.asarray(expit(-margins), dtype=float)
+        return c * share, c * share * (1.0 - share)
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]."""

@@ -109,6 +109,7 @@ class SquaredHinge(base.Loss):
     has_rho = True
     says_sign = False
     vanishes = True
+    slack_degree = 2
     kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS)
     terms = SquaredHingeTerms
 

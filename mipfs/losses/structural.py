@@ -58,8 +58,8 @@ class Structural:
 class Joint:
     """What there is to say of the structural loss before its measure is known."""
 
-    name, pointwise, has_top, dual_depends_on_c, has_rho, is_smooth, kernels = (
-        "structural", False, True, False, False, False, None,
+    name, pointwise, has_top, dual_depends_on_c, has_rho, is_smooth, says_odds, slack_degree, kernels = (
+        "structural", False, True, False, False, False, False, None, None,
     )  # fmt: skip
 
     def of_problem(self, problem: Any) -> Structural:

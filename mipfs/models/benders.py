@@ -100,7 +100,7 @@ def add_cut(model: Any, cut: Cut | npt.ArrayLike) -> Any:
 
 def cut_of(problem: Problem, alpha: Array) -> Cut:
     """The cut of a dual vector (n,), rounded into the dual set."""
-    if problem.loss == "structural":
+    if problem.is_joint:
         raise UsageError("a dual vector over labellings is more than alpha; give the Cut itself")
     return single.cut_of(problem, alpha)
 
@@ -138,7 +138,7 @@ def sub(problem: Problem, sigma: npt.ArrayLike) -> Formulation:
 
 def sub_of_columns(problem: Problem, ids: Integers, part: Array, fixed: float = 0.0) -> Formulation:
     """SUB on columns (k,) with their shares σ̄_j λ_j² (k,); `fixed` is the penalty of σ̄, (12)."""
-    if problem.loss == "structural":
+    if problem.is_joint:
         raise UsageError("SUB is declared for losses that are a sum over the samples, not for the structural loss")
     root = np.sqrt(part)
     block = problem.data.block(ids)

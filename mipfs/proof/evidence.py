@@ -253,14 +253,14 @@ class Simplex:
 
 def dual_set(problem: Problem) -> Box | Simplex:
     """The dual set of a problem, by the few numbers that say what it is."""
-    if problem.loss == "structural":
+    if problem.is_joint:
         return Simplex(problem.C, problem.measured.largest, no_dual(problem))
     return Box(problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples)
 
 
 def no_dual(problem: Problem) -> Dual:
     """α = 0."""
-    if problem.loss == "structural":
+    if problem.is_joint:
         return np.empty((0, problem.data.n_samples), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
     return np.zeros(problem.dual_size, dtype=np.int64), 0
 
@@ -277,7 +277,7 @@ def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = Non
     """
     n = problem.data.n_samples
     count = problem.atoms.count if held is None else held.size
-    if problem.loss == "structural":
+    if problem.is_joint:
         return Proof(n, count, duals=LabelledStore(n, duals))
     top = None if np.all(problem.c_i == problem.c_i[0]) else dual_top(problem)
     return Proof(n, count, top, DualStore(problem.dual_size, top, tape))

@@ -321,6 +321,11 @@ class Proof:
         ]
         return other
 
+    def widen(self, count: int) -> None:
+        """Let multipliers be about `count` rows: those that are new have the multiplier 0."""
+        if any(len(y) < count for y in self._multipliers):
+            self.hold([np.append(np.array(y, dtype=float), np.zeros(count - len(y))) for y in self._multipliers])
+
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mipfs.losses import is_joint
 from mipfs.report.numbers import percent
 from mipfs.result.result import Record, Result, Status, StopReason
 
@@ -44,7 +45,7 @@ def advice(result: Result) -> str:
     C = result.params.get("C")
     if isinstance(C, (int, float)):
         ways.append(f"a smaller C (say {C / 10:g})")
-    if result.driver in ("branch", "gbd", "monolithic") and result.params.get("loss") != "structural":
+    if result.relaxed is None and not is_joint(result.params.get("loss")):
         ways.append("the relaxation alone (fgm)")
     return ", ".join(ways[:-1]) + (" or " if len(ways) > 1 else "") + ways[-1] if ways else ""
 

@@ -104,7 +104,7 @@ def cuts_of(pool: CutPool) -> Cuts:
     if penalty.any():  # the difference is rounded: down, so that the cut holds
         coefficients = np.where(penalty[None, :] != 0.0, np.nextafter(coefficients, -np.inf), coefficients)
     alphas = None
-    if problem.loss != "structural" and pool.duals is not None:
+    if not problem.is_joint and pool.duals is not None:
         alphas = np.array([decoded(pool.duals.get(i)) for i in pool.dual_of])
     power = -2 * problem.data.exponent  # from the unit of the columns to the user's
     alphas = None if alphas is None else np.ldexp(alphas, power)

@@ -7,6 +7,7 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import of_stated
 from mipfs.errors import UsageError
+from mipfs.losses import is_joint
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -39,6 +40,6 @@ def posed_again(result: Result, data: Instance, what: str, **changes: Any) -> Pr
     given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
     given["weight_rows"] = of_stated(params)
     given |= {name: value for name, value in changes.items() if value is not None}
-    if given["loss"] == "structural":
+    if is_joint(given["loss"]):
         given |= {name: params[name] for name in OF_MEASURE if params.get(name) is not None}
     return Problem(data, **given)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def of_logistic(scores: Array, weights: tuple[float, float] | None) -> Array:
 
 def has_probabilities(result: Result) -> bool:
     """Whether there are any: a logistic loss, or a calibration."""
-    return result.has_classifier and (result.params.get("loss") == "logistic" or result.calibration is not None)
+    return result.has_classifier and (says_odds(result.params.get("loss")) or result.calibration is not None)
 
 
 def probabilities(result: Result, scores: Array) -> Array:
@@ -89,7 +90,7 @@ def probabilities(result: Result, scores: Array) -> Array:
     """
     if result.calibration is not None:
         return calibrated(result.calibration, scores)
-    if result.params.get("loss") != "logistic":
+    if not says_odds(result.params.get("loss")):
         raise UsageError(
             f"the loss {result.params.get('loss')!r} says no probabilities: solve with --calibrate 5 "
             "(mipfs.calibrate(problem, result) in Python), or with loss=logistic"

@@ -53,7 +53,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
     for i in range(len(pool)):
         cut = pool.cut(i)
         if shrinks:
-            shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
+            shrink = _shrunk_labelled if problem.is_joint else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
             cut = replace(cut, constant=value_below(problem, decoded(cut.dual)))

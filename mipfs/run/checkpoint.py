@@ -33,6 +33,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 DAMAGED = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, StopIteration, ContradictionError
 """What goes wrong where the parts of a state do not fit."""
+OF_SUMS = "checkpoint and resume are for losses that are a sum over the samples; for measures take driver two_layer"
+"""Why other drivers keep no state of a measure's problem."""
 EVERY = 30.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0

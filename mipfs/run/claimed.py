@@ -71,7 +71,7 @@ class Claimed:
 
 def _worth(problem: Problem) -> float:
     """What no v(σ) exceeds: the loss where all weights are 0, or C of a measure."""
-    if problem.loss == "structural":
+    if problem.is_joint:
         return problem.C
     loss = get_loss(problem.loss)
     signs = (-1.0, 0.0, 1.0) if problem.bias else (0.0,)

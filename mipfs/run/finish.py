@@ -133,7 +133,7 @@ def claim_of(run: Run) -> Claim | None:
     if unearned or not getattr(run.options, "certificate", True):
         return None
     gap = float(run.options.gap)
-    derived = problem.selection.stated_derived()
+    derived = problem.replace(derived=(*problem.derived, *outcome.derived)).selection.stated_derived()
     if run.infeasible:
         empty = proof or emptiness(problem, run.late())
         if empty is not None:

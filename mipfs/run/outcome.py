@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof
     from mipfs.run.near_optimal import Found
+    from mipfs.selection.derived import ChvatalGomory
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Outcome:
     mixed : (k,) positions of the atoms that the relaxation's σ uses
     validated : mapping, optional, the classifier of lowest validation error
     found : Found, optional, the near-optimal supports, where they were asked for
+    derived : sequence of ChvatalGomory, rows that were separated, which the proof's multipliers are about as well
     beside : list of Dual, dual vectors that the certificate has beside those of the proof, for the list
     pool : CutPool, optional, the cuts at hand at the end
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
@@ -49,6 +51,7 @@ class Outcome:
     mixed: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     validated: Mapping[str, Any] | None = None
     found: Found | None = None
+    derived: Sequence[ChvatalGomory] = ()
     beside: list[Dual] = field(default_factory=list)
     pool: CutPool | None = None
     alpha: npt.NDArray[np.float64] | None = None

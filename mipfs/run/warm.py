@@ -40,8 +40,6 @@ from mipfs.result.sidecar import held, stated
 from mipfs.run.carry import carry, support, taken_over
 from mipfs.run.run import parameters
 
-DRIVERS = ("branch", "gbd", "kelley")
-"""The drivers that go on from an earlier result."""
 MOST_CUTS = 256
 """Dual vectors of an earlier tree that are looked at for first cuts, from its root on."""
 SAME = ("loss", "bias", "margin", "measure", "beta", "k", "constant", "regulariser", "class_weight")
@@ -124,7 +122,7 @@ class Warm:
 
     def pool(self) -> CutPool:
         """The first cuts of a master: those of the dual vectors that bind in the new relaxation."""
-        if self.kept is not None and self.problem.loss == "structural":
+        if self.kept is not None and self.problem.is_joint:
             pool = taken_over(self.kept, self.problem)
         else:
             pool = carry(self._some(MOST_CUTS), self.problem)
@@ -234,7 +232,7 @@ def _text(said: Any) -> str:
 
 def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     """The tree of a result, with dual vectors that are feasible in the problem; None where it has none of that kind."""
-    if problem.loss == "structural" or result.status is Status.INFEASIBLE:
+    if problem.is_joint or result.status is Status.INFEASIBLE:
         return None
     proof = result.claim.proof if result.claim is not None else _stored(result, problem)
     if proof is None or not isinstance(proof.duals, DualStore) or proof.n_features != problem.atoms.count:

@@ -46,23 +46,10 @@ ONE_AT_A_TIME = ProcessLock()
 ANNOUNCED = "compiling the kernels for this kind of problem, once; the clock starts afterwards"
 LIMIT = 30
 """Iterations of the tiny run at most."""
-FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
+FEW = 3
 """Iterations of the tiny run where another package's solver does them: they cost much, the first meets every kernel."""
 NOISE = 4.0
 """Of the tiny problem's labels: enough, with its C, that it is branched on."""
-METHODS = (
-    "relaxation",
-    "restricted",
-    "refit",
-    "polish",
-    "threads",
-    "master",
-    "subproblem",
-    "nodes",
-    "inner",
-    "branching",
-)
-"""The options that decide which kernels a run calls."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +91,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
     names = ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
         driver,
-        tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
+        tuple((name, getattr(options, name)) for name in driver.CAPABILITY.kernel_options if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
         *_layout(block),
         block.is_centred,
@@ -296,7 +283,7 @@ def _compile(kind: Kind, asked: Asked) -> None:
 
 def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
     """Solve a tiny problem."""
-    limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
+    limit = FEW if any(value in kind.driver.CAPABILITY.slow_values for _, value in kind.options) else LIMIT
     given = dict(kind.options) | ({} if kind.relax is None else {"relax": kind.relax})
     asked.run = Run(problem, kind.driver.Options(**given, iteration_limit=limit))
     asked.run.interrupted = asked.came

@@ -7,6 +7,7 @@ states each with its derivation, from which the checker makes it anew, exactly, 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import UsageError
@@ -85,6 +87,35 @@ class ChvatalGomory:
             "cardinality": str(Fraction(self.cardinality)),
             "bounds": {names[j]: str(Fraction(value)) for j, value in self.bounds.items()},
         }
+
+
+def derived_bytes(derived: Sequence[ChvatalGomory]) -> npt.NDArray[np.uint8]:
+    """Derivations as bytes, for the state of a run."""
+    plain = [
+        [
+            [[r, str(value)] for r, value in one._used.items()],
+            str(Fraction(one.cardinality)),
+            [[int(j), str(Fraction(value))] for j, value in one.bounds.items()],
+        ]
+        for one in derived
+    ]
+    return np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
+
+
+def derived_of(kept: npt.NDArray[Any]) -> tuple[ChvatalGomory, ...]:
+    """What `derived_bytes` kept; a file may hold anything.
+
+    Raises
+    ------
+    ValueError
+    """
+    if kept.dtype != np.uint8 or kept.ndim != 1:
+        raise ValueError("derived rows of another kind")
+    found = []
+    for rows, cardinality, bounds in json.loads(kept.tobytes() or b"[]"):
+        rows, bounds = ({int(at): Fraction(text) for at, text in part} for part in (rows, bounds))
+        found.append(ChvatalGomory(rows, Fraction(cardinality), bounds))
+    return tuple(found)
 
 
 Family = Callable[["Selection"], Iterable[ChvatalGomory]]

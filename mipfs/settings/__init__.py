@@ -93,12 +93,32 @@ class OracleSettings(Declared):
 
 
 @dataclass(frozen=True)
+class SeparationSettings(Declared):
+    """Rows that a separator finds during the search of `branch` (`mipfs.drivers.separating`)."""
+
+    rounds: Natural = 10
+    """Times that the root is relaxed again with more rows."""
+    worth: Tolerance = 1e-4
+    """Its bound must rise by this share of its size for one time more."""
+    points: Natural = 4
+    """Nodes of a batch about whose σ the separator is asked, those of least bound: they hold the bound down."""
+    at_once: Count = 20
+    """Rows that are taken at once at most: every row costs all nodes."""
+    most: Count = 200
+    """Rows that are taken in a search at most."""
+    broken: Tolerance = 1e-3
+    """By how much σ must break a row, in whole numbers of its coefficients."""
+
+
+@dataclass(frozen=True)
 class TreeSettings(Declared):
     """The branch-and-bound tree of `branch`: batches, when a node is left, roundings (`mipfs.drivers.tree`)."""
 
     branching: str = "largest-weight"
     """The branching rule, of `mipfs.branching`: fewest nodes of those that were tried. The option of that name goes
     before."""
+    separate: str = ""
+    """The separator, of `mipfs.separators`; none. The option of that name goes before."""
     batch: Count = 8
     """Nodes handed out at a time at least; their number does not depend on the threads, so that the tree does not."""
     share: Count = 4
@@ -326,6 +346,8 @@ class BranchSettings(DriverSettings):
 
     tree: TreeSettings = TreeSettings()
     """Its tree."""
+    separation: SeparationSettings = SeparationSettings()
+    """Rows that a separator finds."""
     nodes: NodeSettings = NodeSettings()
     """Its nodes, in compiled code."""
     batch: BatchSettings = BatchSettings()

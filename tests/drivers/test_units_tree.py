@@ -14,11 +14,12 @@ from scipy import sparse
 
 import mipfs
 from mipfs.atoms.groups import Groups
+from mipfs.branching import pseudo_costs
 from mipfs.data.instance import Instance
 from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
-from mipfs.inner.rows_node import RowsRelaxation
-from mipfs.inner.unit import Explored, Learnt, Unit
+from mipfs.inner.unit import Explored, Unit
+from mipfs.kernels.structures import SPLIT
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
@@ -52,12 +53,19 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "large units": ({"noise": 4.0}, {"batch": 40, "settings": LARGE}),
     "large units, rows": ({"noise": 4.0, "rows": True}, {"batch": 40, "settings": LARGE}),
     "another rule": ({}, {"branching": "most-fractional"}),
+    "a rule that learns": ({}, {"branching": "pseudo-costs"}),
+    "a rule that learns, with rows": ({"rows": True}, {"branching": "reliability"}),
+    "rows that are separated": ({"budget": True}, {"separate": "covers"}),
+    "rows that are separated, a rule that learns": (
+        {"budget": True, "noise": 4.0},
+        {"separate": "covers", "branching": "pseudo-costs", "batch": 8},
+    ),
 }
 
 
 def made(
     seed: int, n: int = 60, p: int = 20, M: int | None = 6, noise: float = 2.0, rows: bool = False,
-    groups: bool = False, weights: bool = False, extra: bool = False, **more: Any,
+    groups: bool = False, weights: bool = False, extra: bool = False, budget: bool = False, **more: Any,
 ) -> Problem:  # fmt: skip
     """A problem of some tens or hundreds of nodes."""
     r = np.random.default_rng([n, p, seed])
@@ -66,6 +74,8 @@ def made(
     data = Instance.from_arrays(X, y, sample_weight=r.uniform(0.5, 2.0, n) if weights else None)
     atoms = Groups(data, {f"g{k}": [k, (k + 5) % p] for k in range(p)}, scaling="norm") if groups else None
     problem = Problem(data, M=M, atoms=atoms, **({"C": 1.0} | more))
+    if budget:
+        return problem.with_rows(r.integers(2, 12, size=(2, p)).astype(float), -np.inf, [17.0, 23.0])
     if extra:
         A = np.hstack([r.integers(0, 3, (2, p)), [[-1.0], [1.0]]])
         z = Extras(("z",), np.array([0.0]), np.array([2.0]), np.array([False]))
@@ -166,29 +176,33 @@ def test_the_bytes_do_not_depend_on_who_explores(
     assert report.accepted, report.reason
 
 
-def test_what_explorations_learn_is_put_together_in_the_order_of_units(
+def test_what_splits_are_worth_is_learnt_in_the_order_of_units(
     batches: list[list[Unit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what all units of a batch are told is fixed when it is handed out."""
-    before = RowsRelaxation.explore_unit
+    learnt = list[list[bytes]]()
 
-    def learns(solver: RowsRelaxation, unit: Unit) -> Explored:
-        order = unit.nodes.heads["order"][:1].astype(float)
-        return before(solver, unit)._replace(learnt=Learnt(order, np.full((1, 3), order[0])))
+    def kept(memory: Any, splits: Any, before: Any = pseudo_costs.learn) -> None:
+        learnt[-1].append(splits.tobytes())
+        assert np.all(splits["gain"] >= 0.0)
+        assert np.all((splits["share"] >= 0.0) & (splits["share"] <= 1.0))
+        assert np.all(np.isin(splits["inside"], (0, 1)))
+        before(memory, splits)
 
-    monkeypatch.setattr(RowsRelaxation, "explore_unit", learns)
+    monkeypatch.setattr(pseudo_costs, "learn", kept)
     told = list[list[bytes]]()
     for run in ({"threads": 1}, {"threads": 8}, {"executor": Scattered(3), "threads": 2}):
         batches.clear()
-        mipfs.solve(made(1, noise=4.0, p=60, M=10), "branch", batch=8, iteration_limit=2000, **run)
-        orders = [float(unit.nodes.heads["order"][0]) for units in batches for unit in units]
-        last = batches[-1][-1].learnt
-        assert last.rule.size > 20
-        assert last.rule.tolist() == last.rows[:, 0].tolist() == orders[: last.rule.size]
+        learnt.append([])
+        asked = made(1, noise=4.0, p=60, M=10)
+        mipfs.solve(asked, "branch", batch=8, iteration_limit=2000, branching="pseudo-costs", **run)
         for units in batches:
-            assert all(unit.learnt is units[0].learnt for unit in units)
-        told.append([units[0].learnt.rule.tobytes() for units in batches])
+            assert all(unit.told is units[0].told for unit in units)
+        told.append([units[0].told.memory.tobytes() for units in batches])
+        assert len(set(told[-1])) > 5
+        assert sum(map(len, learnt[-1])) > 100 * SPLIT.itemsize
     assert told[1:] == told[:-1]
+    assert learnt[1:] == learnt[:-1]
 
 
 def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[Unit]]) -> None:

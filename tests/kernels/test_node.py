@@ -84,7 +84,7 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     limits = factor * min(best.values()), np.inf, 1e-9, 0.0, 0.0
     pieces = relaxation._room(1, sides)
     pieces.states[0, 0], pieces.weights[0, 0], pieces.prices[0, 0] = states, 0.0, 0.0
-    pieces.nodes[0, 0] = (0.0, 0.0, 1.0, 0, 0, 0, subtree.OPEN, node.RELAX, 0)
+    pieces.nodes[0, 0] = (0.0, 0.0, 1.0, 0, 0, 0, subtree.OPEN, node.RELAX, 0, 0, 0.0)
     alive, _, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
     steps = relaxation._made_for((*handed[:3], sides, *handed[4:]), has_rows)
     all_limits[0], work.first[0] = limits, alpha

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.branching import RULES, get_rule
+from mipfs.branching.reliability import RELIABLE
 from mipfs.compiled import compiled
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import branching
@@ -32,7 +34,7 @@ def planted(rows: int = 0) -> Piece:
     pieces = Piece.of(1, 9, K, rows, 40, 100)
     piece = Piece(*(array[0] for array in pieces))
     piece.states[0] = FREE
-    piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, 0, subtree.OPEN, RELAX, 0)
+    piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, 0, subtree.OPEN, RELAX, 0, 0, 0.0)
     subtree.plant(piece)
     return piece
 
@@ -53,7 +55,7 @@ def test_the_open_node_of_least_bound_is_chosen_below_the_level(seed: int) -> No
     total["nodes"], total["solved"] = 8, seed % 2
     for t in range(8):
         why, place = int(r.choice([subtree.OPEN, subtree.OPEN, subtree.STUCK])), int(r.choice([-1, t, t]))
-        piece.nodes[t] = (float(r.integers(0, 5)), 0.0, 1.0, 0, 0, place, why, RELAX, 0)
+        piece.nodes[t] = (float(r.integers(0, 5)), 0.0, 1.0, 0, 0, place, why, RELAX, 0, 0, 0.0)
     level = float(r.integers(0, 5))
     waiting = [t for t in range(8) if piece.nodes[t]["place"] >= 0 and piece.nodes[t]["why"] == subtree.OPEN]
     least = min(waiting, key=lambda t: piece.nodes[t]["bound"], default=-1)
@@ -103,7 +105,9 @@ def wrong(relaxed, places):  # type: ignore[no-untyped-def]
 
 def rule_of(rule: Any, w: Array, sigma: Array) -> tuple[RelaxedNode, Step]:
     """A node whose atoms are numbered from 10 on, backwards, and a rule as a step."""
-    relaxed, step = branching(rule, np.arange(10 + w.size, 10, -1), w, sigma)
+    columns = getattr(importlib.import_module(rule.py_func.__module__), "MEMORY", 0)
+    memory = np.random.default_rng(w.size).integers(1, 9, (11 + w.size, columns)).astype(float)
+    relaxed, step = branching(rule, np.arange(10 + w.size, 10, -1), w, sigma, memory=memory)
     return relaxed, step.made()
 
 
@@ -122,8 +126,17 @@ def test_rules_choose_among_the_free_fractional_or_all_free(name: str, seed: int
     closeness, size = np.minimum(sigma, 1.0 - sigma), np.abs(w)
     if name == "largest-weight":
         assert size[at] == max(size[t] for t in among)
-    else:
+    elif name == "most-fractional":
         assert (closeness[at], size[at]) == max((closeness[t], size[t]) for t in among)
+    else:
+        tries_out, out, tries_in, inside = relaxed.memory[relaxed.atoms].T
+        score = out / tries_out * sigma * (inside / tries_in) * (1.0 - sigma)
+        reliable = [t for t in among if name == "pseudo-costs" or min(tries_out[t], tries_in[t]) >= RELIABLE]
+        first = max(among, key=lambda t: (size[t], -t))
+        if name == "reliability" and not min(tries_out[first], tries_in[first]) >= RELIABLE:
+            assert size[at] == size[first]
+        else:
+            assert score[at] >= (1 - 1e-9) * max(score[t] for t in reliable) - 1e-9
 
 
 def test_a_rule_cannot_choose_what_is_fixed() -> None:

@@ -12,7 +12,7 @@ import pytest
 from mipfs.kernels import units
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Piece, given
+from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, Piece, given
 from mipfs.kernels.subtree import OPEN
 from mipfs.kernels.units import OPEN_NODE, FirstDuals, OpenNodes, gather, gathered, lay_out, pack_node, unpack_node
 from mipfs.proof.duals import DualStore
@@ -56,6 +56,7 @@ def opened(each: list[tuple[States, Weights]], r: np.random.Generator) -> OpenNo
         for name in ("bound", "intercept", "rho"):
             head[name] = r.normal()
         head["start"], head["age"], head["why"] = len(words), r.integers(0, 9), OPEN
+        head["atom"], head["share"] = r.integers(-9, 9), r.uniform()
         head["inside"], head["weights"] = np.count_nonzero(states == INSIDE), np.count_nonzero(weights)
         words += words_of(states, weights)
     return OpenNodes(heads, np.array(words, dtype=np.int32))
@@ -153,7 +154,7 @@ def test_nodes_are_laid_out_with_the_dual_vectors_of_the_store(seed: int, weight
         whole, q = store.get(int(ids[at]))
         assert first[at].tolist() == [one * 2.0**-q for one in whole.tolist()]
         node, head = pieces.nodes[at, 0], nodes.heads[at]
-        for name in ("bound", "intercept", "rho", "age", "why"):
+        for name in ("bound", "intercept", "rho", "age", "why", "atom", "share"):
             assert node[name] == head[name]
         assert [node[name] for name in ("parent", "start", "place", "next")] == [0, 0, 0, RELAX]
     some = r.permutation(count)[: 1 + seed % count]
@@ -178,7 +179,7 @@ def explored(r: np.random.Generator, count: int, k: int, rows: int, first: float
         total = pieces.totals[of, 0]
         for name, most in (("places", places), ("nodes", m), ("duals", m), ("offers", m)):
             total[name] = r.integers(1, most + 1)
-        total["bytes"] = r.integers(0, size + 1)
+        total["bytes"], total["splits"] = r.integers(0, size + 1), r.integers(0, m + 1)
         pieces.sums[of, 0] = r.uniform(0.0, 3.0) if r.random() < first else -1.0
         pieces.nodes["place"][of] = r.integers(-1, 4, m)
         for t in range(m):
@@ -193,7 +194,7 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
     count, k = int(r.integers(1, 6)), int(r.integers(1, 70))
     pieces = explored(r, count, k, rows, first)
     found = gathered(pieces)
-    places, duals, packed, prices, offers, sums, offered, counts, back = [list[Any]() for _ in range(9)]
+    places, duals, packed, prices, offers, sums, offered, counts, back, splits = [list[Any]() for _ in range(10)]
     words = list[int]()
     for of in range(count):
         total = {name: int(pieces.totals[of, 0][name]) for name in ("places", "nodes", "duals", "bytes", "offers")}
@@ -201,6 +202,7 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
         duals += pieces.duals[of, 1 : total["duals"]].tolist()
         prices += pieces.prices[of, 1 : total["duals"]].tolist()
         packed += pieces.packed[of, : total["bytes"]].tolist()
+        splits += pieces.splits[of, : pieces.totals[of, 0]["splits"]].tolist()
         own = [t for t in range(total["offers"]) if t > 0 or pieces.sums[of, 0] >= 0.0]
         offers += pieces.offers[of, own].tolist()
         sums += pieces.sums[of, own].tolist()
@@ -211,7 +213,7 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
             node, states, weights = pieces.nodes[of, t], pieces.states[of, t], pieces.weights[of, t]
             numbers = [node[name] for name in ("bound", "intercept", "rho", "place", "parent", "parent")]
             sizes = [np.count_nonzero(states == INSIDE), np.count_nonzero(weights)]
-            back.append((*numbers, 0, len(words), node["age"], node["why"], *sizes))
+            back.append((*numbers, 0, len(words), node["age"], node["why"], *sizes, node["atom"], node["share"]))
             words += words_of(states, weights)
     assert found.totals.tolist() == pieces.totals[:, 0].tolist()
     assert (found.places.tolist(), found.duals.tolist(), found.packed.tolist()) == (places, duals, packed)
@@ -226,8 +228,9 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
     again = found._replace(counts=7 * found.counts)
     gather(pieces, again)
     assert again.counts.tolist() == counts, "what was there before does not matter"
-    kinds = found.totals.dtype, found.places.dtype, found.duals.dtype, found.back.heads.dtype
-    assert kinds == (TOTALS, PLACE, DUAL, OPEN_NODE)
+    assert found.splits.tolist() == splits
+    kinds = found.totals.dtype, found.places.dtype, found.duals.dtype, found.back.heads.dtype, found.splits.dtype
+    assert kinds == (TOTALS, PLACE, DUAL, OPEN_NODE, SPLIT)
 
 
 def test_a_part_of_open_nodes_has_the_words_from_its_first_to_its_last() -> None:

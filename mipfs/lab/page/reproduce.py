@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from mipfs import drivers
 from mipfs.lab.page.parts import code
 from mipfs.report.visible import escaped, visible
 from mipfs.result.result import Result, StopReason
@@ -58,7 +59,7 @@ def python(result: Result) -> str:
     lines = problem_lines(result.params, result.scaling.get("kind"))
     if any(".toml" not in row["origin"] for row in result.rows):
         lines.append("# and the rows above that are not the data's own: problem.with_rows(A, lb, ub)")
-    if result.driver in ("conic", "monolithic"):
+    if result.driver in drivers.DRIVERS and drivers.get_driver(result.driver).CAPABILITY.is_declared:
         lines.append("# the formulation that was declared is not in the JSON")
     return "\n".join([*lines, f"result = mipfs.solve(problem, {', '.join(options)})"])
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import TOTAL_DIGITS, Column, to_digits, totals
+from mipfs.losses import says_odds
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
 from mipfs.plumbing.arrays import Array
@@ -153,7 +154,7 @@ class Scorecard(Reported):
     @property
     def has_probabilities(self) -> bool:
         """Whether its scores say probabilities: the logistic loss does, of the card's own scores."""
-        return bool(self.result.params.get("loss") == "logistic")
+        return says_odds(self.result.params.get("loss"))
 
     def probabilities(self, totals: Array) -> npt.NDArray[np.float64]:
         """The probability of the positive class for totals of any shape: an estimate, which no proof covers.

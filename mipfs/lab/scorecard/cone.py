@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse, special
+from scipy import sparse
 
 from mipfs.errors import NumericalError
 from mipfs.kernels.bound import U, rounded_down
@@ -192,7 +192,7 @@ def solved(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array
     NumericalError
         The solver gave up.
     """
-    method = _by_slacks if ground.loss.name in ("hinge", "squared-hinge") else _by_newton
+    method = _by_slacks if ground.loss.slack_degree else _by_newton
     z, unit = _units(ground)
     if max(abs(math.frexp(one)[1]) for one in (*z.tolist(), unit)) <= ORDINARY:
         return method(ground, low, high)
@@ -238,7 +238,7 @@ def _by_slacks(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
     bottom = sparse.hstack([sparse.csc_array((n, k + 2)), -slack])
     rows = sparse.csc_matrix(sparse.vstack([top, middle, bottom]))
     right = np.concatenate([np.zeros(m), -np.ones(n), np.zeros(n)])
-    squared = ground.loss.name == "squared-hinge"
+    squared = ground.loss.slack_degree == 2
     idle = [float(is_free(low, high)), float(not ground.bias)]  # variables that say nothing stay at 0
     diagonal = np.concatenate([ground.d**2, idle, ground.c if squared else np.zeros(n)])
     costs = np.concatenate([np.zeros(k + 2), np.zeros(n) if squared else ground.c])
@@ -255,14 +255,6 @@ def _cones(equal: int, rows: int) -> dict[str, Any]:
     return {"zero": equal, "nonneg": rows - equal, "soc": [], "psd": [], "exp": 0}
 
 
-def _slopes(ground: Ground, margins: Array) -> tuple[Array, Array]:
-    """−L' and L'' (n,)."""
-    if ground.loss.name == "logistic":
-        share = special.expit(-margins)
-        return ground.c * share, ground.c * share * (1.0 - share)
-    return ground.loss.derivatives(margins, ground.c)
-
-
 def _by_newton(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Array]:
     """A smooth loss: quadratic models, each minimised on the cone."""
     k = ground.d.size
@@ -276,7 +268,7 @@ def _by_newton(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
         return ground.value(u[:k], float(u[k + 1]))
 
     now = value(u)
-    alpha, curve = _slopes(ground, ground.y * (columns @ u))
+    alpha, curve = ground.loss.derivatives(ground.y * (columns @ u), ground.c)
     for _ in range(NEWTON_STEPS):
         model = (columns.T * curve) @ columns + np.diag(square)
         linear = -columns.T @ (ground.y * alpha) + square * u - model @ u
@@ -294,7 +286,7 @@ def _by_newton(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
         else:
             break
         gain, u, now = now - found, tried, found
-        alpha, curve = _slopes(ground, ground.y * (columns @ u))
+        alpha, curve = ground.loss.derivatives(ground.y * (columns @ u), ground.c)
         if gain <= NEWTON_GAIN * abs(now):
             break
     return u[:k], float(u[k + 1]) * ground.bias, alpha

@@ -17,7 +17,7 @@ from mipfs.lab.scorecard.card import Among, Scorecard
 from mipfs.lab.scorecard.columns import Column, columns_of
 from mipfs.lab.scorecard.cone import Ground
 from mipfs.lab.scorecard.search import Search
-from mipfs.losses import get_loss
+from mipfs.losses import get_loss, is_joint
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, declared
 from mipfs.problem import Problem
@@ -172,7 +172,7 @@ def problem_of(result: Result, data: Instance, points: int, bins: int) -> Proble
     if not result.has_classifier:
         raise UsageError(f"the result has no classifier to give points to: its status is {result.status.name}")
     params = result.params
-    if params["loss"] == "structural" or params.get("margin") == "rho":
+    if is_joint(params["loss"]) or params.get("margin") == "rho":
         raise UsageError(
             "a scorecard is for a loss that is a sum over the samples, and the unit margin; "
             "solve fsp-m with one of the losses hinge, squared-hinge and logistic"

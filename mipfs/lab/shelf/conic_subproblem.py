@@ -39,7 +39,7 @@ class ConicSubproblem(Subproblem):
     """
 
     def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: Callable[[], float | None]) -> None:
-        if problem.loss == "structural":
+        if problem.is_joint:
             raise UsageError("subproblem = 'conic' does not take the structural loss; leave it at 'newton'")
         check_size(problem.data, "CVXPY program")
         super().__init__(problem)

@@ -20,6 +20,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
+from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, scattered
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
@@ -97,7 +98,7 @@ class SimpleMkl:
     """
 
     def __init__(self, problem: Problem) -> None:
-        if problem.loss != "squared-hinge" or problem.bias or np.any(problem.penalty):
+        if get_loss(problem.loss).slack_degree != 2 or problem.bias or np.any(problem.penalty):
             raise UsageError(
                 "restricted = 'simple-mkl' is for the squared hinge without bias and penalties; give bias=False, or "
                 "leave restricted at 'auto'"

@@ -56,7 +56,7 @@ def preselect(problem: Problem, how: str, *, seed: Seed = 0) -> tuple[str, ...]:
     (8, 'OPTIMAL', True)
     """
     method, count = parsed(how)
-    if not problem.selects_features or problem.loss == "structural":
+    if not problem.selects_features or problem.is_joint:
         raise UsageError("preselect chooses single features for a loss that is a sum over the samples; leave it out")
     p = problem.data.n_features
     if method == "fgm":

@@ -367,7 +367,7 @@ class _Climb:
 
     def _solve(self, name: str) -> Climbed:
         if name in CONIC:
-            return self._conic(name) if self.problem.loss != "structural" else self._joint(name)
+            return self._conic(name) if not self.problem.is_joint else self._joint(name)
         if name == "exact":
             if self.problem.atoms.count > MAX_EXACT:
                 raise TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
@@ -376,7 +376,7 @@ class _Climb:
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             solved = "optimal" if result.status is Status.OPTIMAL else "solved"
             return _climbed(name, result.bound, result.objective, result, size, solved)
-        if self.problem.loss == "structural":
+        if self.problem.is_joint:
             if name == "boolean" and not self.problem.selection.is_plain:
                 raise UsageError("two_layer solves the convex hull, which differs where there are rows")
             result = self._run("two_layer")
@@ -431,7 +431,8 @@ class _Climb:
         return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
 
     def _run(self, driver: str, **options: Any) -> Result:
-        gap = KELLEY_GAP if driver in ("kelley", "two_layer") else RUNG_GAP
+        own = drivers.get_driver(driver).CAPABILITY
+        gap = RUNG_GAP if own.is_exact or own.is_declared else KELLEY_GAP
         with heard() as strike:
             result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
         if result.objective < self.incumbent:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from mipfs import drivers
-from mipfs.drivers import branch
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
@@ -415,7 +414,8 @@ class Walk:
         """Solve a point with what the one before left, and keep it."""
         began = time.perf_counter()
         given: dict[str, Any] = {}
-        grows = self.driver == "branch" and branch.grows(problem, self.options.get("active"))
+        own = drivers.get_driver(self.driver)
+        grows = hasattr(own, "grows") and own.grows(problem, self.options.get("active"))
         if self.takes_pool and not grows:
             given["pool"] = pool = carry(pool, problem)
         start = support(pool, problem, best) if best and self.takes_start else None

@@ -1,0 +1,42 @@
+"""Separators of `branch`: rows that hold for all of S and that a fractional σ breaks, one family a file.
+
+A separator is a function ``separate(selection, sigma)`` of the set S, with the user's rows alone, and of a σ in
+[0, 1]^p of a node's relaxation. It yields derivations (`mipfs.selection.derived`), whose rows are then rows of all
+nodes. Those that σ does not break are left out. No yield can harm a proof: the certificate states each row that was
+taken, and the checkers derive it anew. It must depend on its arguments alone; then the tree does not depend on threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
+from mipfs.plumbing.registry import entered
+from mipfs.selection.derived import ChvatalGomory
+from mipfs.selection.selection import Selection
+
+SEPARATORS = {
+    "covers": "mipfs.separators.covers",
+}
+Separator = Callable[[Selection, npt.NDArray[np.float64]], Iterable[ChvatalGomory]]
+
+
+def get_separator(name: str) -> Separator:
+    """The function of a separator.
+
+    Raises
+    ------
+    UsageError
+        No separator of that name.
+    """
+    entered("mipfs.separators", name, SEPARATORS)
+    if name not in SEPARATORS:
+        raise UsageError(f"separate = {shown(name)} is not known; it is one of {', '.join(SEPARATORS)}")
+    found: Any = import_module(SEPARATORS[name])
+    return found.separate  # type: ignore[no-any-return]

@@ -1,0 +1,139 @@
+"""Rows that a separator finds during the search: they hold for S, are broken, restrict nothing, and are proven."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+from mipfs.result.result import Status
+from mipfs.selection.derived import derived_bytes, derived_of
+from mipfs.selection.selection import Extras, Rows
+from mipfs.separators.covers import separate
+from tests.oracles import brute_force
+from tests.two_checkers import data_of, verdicts, written
+
+P = 9
+
+
+def budgeted(seed: int, p: int = P, n: int = 40, M: int | None = 5, **more: Any) -> Problem:
+    """A problem with a budget, and a second row that asks for something."""
+    r = np.random.default_rng([62, seed])
+    X = r.normal(size=(n, p))
+    y = np.where(X[:, :4].sum(axis=1) + 1.5 * r.normal(size=n) > 0.0, 1, -1)
+    costs = r.integers(3, 40, p) / 8.0
+    A = np.array([costs, -np.round(r.uniform(0.5, 2.0, p), 2)])
+    given = Problem(Instance.from_arrays(X, y), M=M, **({"C": 1.0} | more))
+    return given.with_rows(A, -np.inf, [float(0.35 * costs.sum()), -0.5])
+
+
+def allowed(problem: Problem) -> list[list[int]]:
+    """All selections of S."""
+    p = problem.atoms.count
+    each = itertools.chain.from_iterable(itertools.combinations(range(p), k) for k in range((problem.M or p) + 1))
+    return [[*s] for s in each if problem.selection.contains(np.isin(np.arange(p), s))]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_covers_hold_for_all_selections_and_are_broken(seed: int) -> None:
+    """Of relaxations at random costs, which are where a cut is asked for; Σ over C ≤ |C| − 1 on every selection."""
+    problem, r = budgeted(seed, M=None), np.random.default_rng(seed)
+    rows, count = problem.selection.rows, 0
+    for _ in range(20):
+        costs = rows.matrix[[0]].toarray().ravel()
+        order = np.argsort(-r.uniform(0.5, 1.5, P) / costs)
+        sigma, left = np.zeros(P), float(rows.ub[0])
+        for j in order:  # the greedy of the fractional knapsack
+            sigma[j] = min(1.0, left / costs[j])
+            left -= sigma[j] * costs[j]
+        for one in separate(problem.selection.given, sigma):
+            terms, end = one.derived(problem.selection.given)
+            assert sum(value * sigma[j] for j, value in terms.items()) > end
+            for chosen in allowed(problem):
+                assert sum(terms.get(j, 0) for j in chosen) <= end
+            count += 1
+            (back,) = derived_of(derived_bytes([one]))
+            assert back.derived(problem.selection.given) == (terms, end)
+    assert count > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_answer_is_that_of_all_selections_and_both_checkers_derive_the_rows(seed: int, loss: str) -> None:
+    problem = budgeted(seed, loss=loss)
+    data, known = problem.data, data_of(problem.data)
+    best = brute_force(data.X, data.y, problem.c_i, allowed(problem), problem.penalty, True, loss).value.upper
+    found = mipfs.solve(problem, "branch", gap=1e-6, separate="covers")
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(best, rel=1e-6)
+    assert found.bound <= best * (1 + 1e-8)
+    assert found.settings.tree.separate == "covers"
+    pair = written(found)
+    assert pair is not None
+    document, arrays = json.loads(pair[0]), pair[1]
+    assert verdicts(document, arrays, data, known)[:2] == ("accepted", "accepted")
+    derived = document["certificate"].get("derived", [])
+    for at in range(len(derived)):  # a row that does not follow is refused by both
+        forged = [{**one, "ub": one["ub"] - (k == at)} for k, one in enumerate(derived)]
+        lie = {**document, "certificate": {**document["certificate"], "derived": forged}}
+        assert verdicts(lie, arrays, data, known)[:2] == ("rejected", "rejected")
+
+
+def test_covers_lift_the_root_and_are_found_in_the_tree_too() -> None:
+    """A root of a knapsack is weak; of some problems rows are found below it."""
+    lifted = below = 0
+    for seed in range(8):
+        problem = budgeted(100 + seed, p=24, n=60, M=None, C=0.5)
+        plain, strong = (
+            mipfs.solve(problem, "branch", gap=1e-6, iteration_limit=1, separate=name) for name in (None, "covers")
+        )
+        lifted += strong.bound > plain.bound + 1e-6 * abs(plain.bound)
+        at_root = 0 if strong.certificate is None else len(strong.certificate.get("derived", []))
+        whole = mipfs.solve(problem, "branch", gap=1e-6, separate="covers")
+        alone = mipfs.solve(problem, "branch", gap=1e-6)
+        assert whole.objective == pytest.approx(alone.objective, rel=2e-6)
+        assert mipfs.verify(whole, problem.data).accepted
+        assert whole.claim is not None
+        below += len(whole.claim.entry().get("derived", [])) > at_root
+    assert lifted > 0
+    assert below > 0
+
+
+def test_a_run_that_was_stopped_goes_on_with_its_rows(tmp_path: Path) -> None:
+    problem = budgeted(3, p=26, n=60, M=None, C=0.5)
+    options: dict[str, Any] = {"gap": 1e-6, "separate": "covers", "branching": "pseudo-costs"}
+    whole = mipfs.solve(problem, "branch", **options)
+    state = tmp_path / "state"
+    mipfs.solve(problem, "branch", iteration_limit=20, checkpoint=state, **options)
+    found = mipfs.solve(problem, "branch", resume=state, **options)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == whole.objective
+    assert found.counters["nodes"] == whole.counters["nodes"]
+    assert mipfs.verify(found, problem.data).accepted
+
+
+def test_what_has_nothing_to_separate_is_refused_by_name() -> None:
+    problem = budgeted(0)
+    plain = Problem(problem.data, M=3)
+    with pytest.raises(UsageError, match="separate is for problems with rows"):
+        mipfs.solve(plain, "branch", separate="covers")
+    with pytest.raises(UsageError, match="separate = 'cover' is not known; it is one of covers"):
+        mipfs.solve(problem, "branch", separate="cover")
+    with pytest.raises(UsageError, match="separate takes all atoms at once"):
+        mipfs.solve(problem, "branch", separate="covers", active=("x1",))
+    with pytest.raises(UsageError, match="nodes = 'conic' knows no rows that are separated"):
+        mipfs.solve(problem, "branch", separate="covers", nodes="conic")
+    extra = Rows(
+        np.append(np.ones(P), -1.0)[None], np.array([-np.inf]), np.array([2.0]), ("r",), ("",),
+        Extras(("z",), np.array([0.0]), np.array([2.0]), np.array([False])),
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="separate takes no extra variables"):
+        mipfs.solve(plain.replace(rows=extra), "branch", separate="covers")
