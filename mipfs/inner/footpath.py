@@ -104,9 +104,7 @@ class Footpath:
         nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
         count = limits.size
-        *others, work = self._handed(count, sides)
-        work = work._replace(memory=given(memory))
-        handed = _, grid, _, own_limits, pieces, _ = (*others, work)
+        handed = _, grid, _, own_limits, pieces, work = self._handed(count, sides, memory)
         own_limits[:] = limits
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
@@ -161,7 +159,7 @@ class Footpath:
         work.wholes[1] = outcome.whole
         work.y[:] = outcome.prices.y
 
-    def _handed(self, count: int, sides: RowSides) -> Handed:
+    def _handed(self, count: int, sides: RowSides, memory: Array = NO_MEMORY) -> Handed:
         """What `settle_relaxed` takes, for `count` nodes: limits and what they begin with are unset."""
         problem, k, n, m = self.problem, self.alive.size, self.problem.dual_size, BELOW + 1
         c, rows, most = dual_top(problem), sides.indptr.size - 1, -1 if problem.M is None else problem.M
@@ -172,7 +170,7 @@ class Footpath:
         work = Work.of(n, k, rows, BELOW, count, self.stop, self._steering)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE if rows else 0)
         pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
-        return alive, grid, sides, np.empty(count, LIMITS), pieces, work
+        return alive, grid, sides, np.empty(count, LIMITS), pieces, work._replace(memory=given(memory))
 
     def kernels(self, sides: RowSides) -> list[Step]:
         """What it calls, not compiled yet."""
