@@ -18,6 +18,8 @@ from pathlib import Path
 
 LARGEST = 10
 KERNEL_ROOM = "kernels"
+NODE_ROOMS = "kernels", "inner", "svm", "drivers"
+"""Those that a node of `branch` passes."""
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)
 
 
@@ -27,6 +29,8 @@ class Shape:
 
     files: int = 0
     statements: int = 0
+    of_nodes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NODE_ROOMS, 0))
+    """Statements of the rooms that a node passes."""
     assignments: int = 0
     tuples: int = 0
     constants: int = 0
@@ -91,7 +95,8 @@ def shape_of(checkout: Path) -> Shape:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         nodes = list(ast.walk(tree))
         found.files += 1
-        found.statements += sum(isinstance(node, ast.stmt) and not is_docstring(node) for node in nodes)
+        statements = sum(isinstance(node, ast.stmt) and not is_docstring(node) for node in nodes)
+        found.statements += statements
         assigned = [node for node in nodes if isinstance(node, ast.Assign)]
         found.assignments += len(assigned)
         found.tuples += sum(
@@ -106,6 +111,8 @@ def shape_of(checkout: Path) -> Shape:
                 positional = len(given) - (given[:1] in (["self"], ["cls"]))
                 found.functions[f"{place}:{node.name}:{node.lineno}"] = lines, mccabe(node), positional
         room = room_of(place.with_suffix("").parts)
+        if room in found.of_nodes:
+            found.of_nodes[room] += statements
         found.arrows |= {(room, to) for to in rooms(tree, package.name) if to != room and to.split(".")[0] in known}
     return found
 
@@ -131,6 +138,7 @@ def figures(shape: Shape) -> dict[str, str]:
     return {
         "files": str(shape.files),
         "statements": str(shape.statements),
+        "of the rooms of nodes": f"{sum(shape.of_nodes.values())} ({' + '.join(map(str, shape.of_nodes.values()))})",
         "assignments of tuples to tuples": f"{shape.tuples} of {shape.assignments}",
         "numbers at module level": str(shape.constants),
         "longest function": f"{lines[longest]} ({longest.split(':')[1]})",
