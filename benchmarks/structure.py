@@ -31,6 +31,8 @@ from pathlib import Path
 
 LARGEST = 10
 KERNEL_ROOM = "kernels"
+NODE_ROOMS = "kernels", "inner", "svm", "drivers"
+"""Those that a node of `branch` passes."""
 COMMENTED = "kernels", "inner", "drivers"
 """Rooms whose comments are counted each."""
 IRREGULAR = (
@@ -336,6 +338,7 @@ def figures(shape: Shape) -> dict[str, str]:
     return {
         "files": str(shape.files),
         "statements": str(shape.statements),
+        "statements of the rooms that a node passes": str(sum(shape.rooms[room] for room in NODE_ROOMS)),
         "assignments of tuples to tuples": f"{shape.tuples} of {shape.assignments}",
         "numbers at module level": str(shape.constants),
         "longest function": f"{lines[longest]} ({longest.split(':')[1]})",

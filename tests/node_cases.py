@@ -8,10 +8,12 @@ import numpy.typing as npt
 from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective
+from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point, steering_of
 from mipfs.pointers import Step
+from mipfs.proof.cuts import feasible_dual
 
 Array = npt.NDArray[np.float64]
 States = npt.NDArray[np.int8]
@@ -71,13 +73,14 @@ def solve(
             break
     if not np.all(np.isfinite(w)):
         w[:], start["rho"], start["intercept"] = 0.0, warm.rho, 0.0
-    whole, q = relaxation.rounded(relaxation.size * best)
+    whole, q = feasible_dual(relaxation.problem, relaxation.size * best)
     weights = np.zeros(relaxation.alive.size, dtype=np.float32)
     weights[columns] = w * np.sqrt(relaxation.size)
     sigma = np.zeros(relaxation.alive.size)
     sigma[inside] = 1.0
     sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
-    bound, fixed_in, fixed_out = relaxation.bound(whole, q, states, cutoff)
+    g, s = relaxation.scores(whole, q)
+    bound, fixed_in, fixed_out = screened(g, gains(s, relaxation.penalty), inside, free, relaxation.M, cutoff)
     after = Warm(weights, float(start["intercept"]), max(0.5, relaxation.settings.back * float(start["rho"])))
     return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 

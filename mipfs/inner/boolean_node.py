@@ -23,10 +23,8 @@ from scipy import sparse
 
 from mipfs.atoms.features import omega_radius, sum_error
 from mipfs.branching import largest_weight
-from mipfs.inner.boolean import Boolean
 from mipfs.inner.designs import columnwise, parts_of
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree, units
-from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import Numbers, TwoWays
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
@@ -36,7 +34,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_of_dual, decoded, dual_value_below
+from mipfs.proof.cuts import decoded, dual_value_below
 from mipfs.settings import NodeSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -274,21 +272,6 @@ class Relaxation:
         other.stop = stop
         return other
 
-    def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
-        """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""
-        low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
-        low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
-        solved = Boolean(self.problem, must_stop).solve(low, high, tol)
-        place = np.full(self.problem.atoms.count, -1)
-        place[self.alive] = np.arange(self.alive.size)
-        weights = np.zeros(self.alive.size, dtype=np.float32)
-        weights[place[solved.ids]] = np.where(solved.sigma[solved.ids] > NEGLIGIBLE_SIGMA, solved.w, 0.0)
-        assert solved.cut.dual is not None
-        whole, q = solved.cut.dual
-        warm = Warm(weights, solved.b, 0.5)
-        nothing = np.empty(0, dtype=np.int64)
-        return Outcome(solved.lower, whole, q, warm, solved.sigma[self.alive], nothing, nothing, solved.steps)
-
     def coarsen(self, loss: float) -> None:
         """Let explorations round dual vectors to whole bytes, where that takes at most about `loss` off a bound.
 
@@ -437,16 +420,6 @@ class Relaxation:
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * self.budget if rows else 0)
         return Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
 
-    def cut(self, outcome: Outcome) -> Cut:
-        """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
-        return cut_of_dual(self.problem, (outcome.whole, outcome.q))
-
-    def rounded(self, alpha: Array) -> tuple[Integers, int]:
-        """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        problem = self.problem
-        whole, q = self.loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-        return whole, q
-
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
         alpha = decoded((whole, q))
@@ -457,9 +430,3 @@ class Relaxation:
         s = np.square(omega)
         s += sum_error(s, omega_radius(v, self.norms, np.abs(self.center)), _ONE)
         return dual_value_below(self.loss, alpha, self.problem.c_i), s
-
-    def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:
-        """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
-        g, s = self.scores(whole, q)
-        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        return screened(g, gains(s, self.penalty), inside, free, self.M, cutoff)

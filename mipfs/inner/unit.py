@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.kernels.structures import NO_MEMORY
 from mipfs.kernels.subtree import DEAR, STUCK
 from mipfs.kernels.units import FirstDuals, Found, OpenNodes
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array
 from mipfs.selection.derived import ChvatalGomory
 
 
@@ -91,11 +91,6 @@ class Unit:
     def is_dear(self) -> bool:
         """Whether the prices of some of its nodes seem to lose much, so that they are found anew."""
         return bool(np.any(self.nodes.heads["why"] == DEAR))
-
-    def part(self, at: Integers) -> Unit:
-        """Some of its nodes."""
-        nodes = self.nodes._replace(heads=self.nodes.heads[at])
-        return Unit(nodes, self.duals.part(at), self.limits[at], self.prices[at], told=self.told)
 
     def stuck(self, found: Found) -> Unit:
         """The nodes that were not brought home from all of these, for another, with the same limits: without weights,

@@ -155,8 +155,6 @@ class TreeSettings(Declared):
     """And in a large tree one in such a share of its nodes: SVMs come one after the other, nodes on all cores."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
-    integral: Tolerance = 1e-6
-    """Distance from 0 or 1 up to which a relaxed σ_j counts as integral, as in MILP solvers."""
     bytes_share: Part = 0.01
     """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
     in_hand: Count = 3

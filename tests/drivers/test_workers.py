@@ -303,6 +303,13 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
         clusters.client_of("nonsense://here")
 
 
+def alone(unit: Unit, at: int) -> Unit:
+    """One of its nodes."""
+    own = slice(at, at + 1)
+    nodes = unit.nodes._replace(heads=unit.nodes.heads[own])
+    return Unit(nodes, unit.duals.part(np.array([at])), unit.limits[own], unit.prices[own])
+
+
 def bytes_of(parts: Sequence[Explored]) -> list[bytes]:
     """What came of units, one after the other, array by array; words are counted from the first of all."""
     found = [one.found for one in parts if one.found is not None]
@@ -324,7 +331,7 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pyt
         for unit, found in zip(units, all_found, strict=True):
             assert found is not None
             away: Unit = pickle.loads(pickle.dumps(unit))
-            each = [solver.explore(away.part(np.array([at])), 60.0) for at in range(len(unit))]
+            each = [solver.explore(alone(away, at), 60.0) for at in range(len(unit))]
             back: list[Explored] = [Explored(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
             words = b"".join(bytes_of(back)[len(Found._fields) :])
             assert [*bytes_of(back)[: len(Found._fields)], words] == bytes_of([found])
