@@ -18,7 +18,6 @@ from mipfs.branching import pseudo_costs
 from mipfs.data.instance import Instance
 from mipfs.drivers.executor import Executor, Lost
 from mipfs.drivers.tree import Tree
-from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import Explored, Unit
 from mipfs.kernels.structures import SPLIT
 from mipfs.kernels.units import OpenNodes
