@@ -170,7 +170,7 @@ class Options(Declared):
             There is no branching rule, or no separator, of that name.
         """
         asked = {"branching": self.branching, "separate": self.separate}
-        given = {name: value for name, value in asked.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
         if self.separate is not None:
             get_separator(self.separate)
         return replace(settings, tree=replace(settings.tree, **given)) if given else settings

@@ -224,8 +224,10 @@ class Tree(TreeProof):
         """One of some open nodes, as an object."""
         head = nodes.heads[at]
         states, warm = unpacked(nodes, at, self.relaxation.alive.size)
-        place, dual, prices, *others = (int(head[name]) for name in ("place", "dual", "prices", "age", "why", "atom"))
-        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], *others, float(head["share"]))
+        names = "place", "dual", "prices", "age", "why", "atom"
+        place, dual, prices, age, why, atom = (int(head[name]) for name in names)
+        share = float(head["share"])
+        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why, atom, share)
 
     def enter(self, node: Node) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
