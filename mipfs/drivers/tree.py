@@ -66,7 +66,7 @@ class Tree(TreeProof):
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
         problem = run.problem
-        self.separation = Separation(problem, self.settings.separate, run.settings.separation)
+        self.separation = Separation(problem, run.options.separate, run.settings.separation)
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))

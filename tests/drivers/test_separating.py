@@ -78,7 +78,6 @@ def test_the_answer_is_that_of_all_selections_and_both_checkers_derive_the_rows(
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(best, rel=1e-6)
     assert found.bound <= best * (1 + 1e-8)
-    assert found.settings.tree.separate == "covers"
     pair = written(found)
     assert pair is not None
     document, arrays = json.loads(pair[0]), pair[1]
