@@ -679,7 +679,6 @@ def test_a_family_of_cuts(place: Path, tmp_path: Path) -> None:
 def test_a_separator(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Triangles of conflicts are found where a relaxation breaks them; answer and proof as without."""
     monkeypatch.setitem(separators.SEPARATORS, "triangles", "toy_separator")
-    problem = conflicting()
     for seed in range(3):
         problem = conflicting(seed)
         plain = mipfs.solve(problem, "branch", gap=1e-7)
@@ -691,6 +690,8 @@ def test_a_separator(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.claim is not None
         derived = found.claim.entry().get("derived", [])
         assert 0 < len(derived) <= 11
+        at_root = [mipfs.solve(problem, "branch", iteration_limit=1, separate=one) for one in (None, "triangles")]
+        assert at_root[1].bound > at_root[0].bound * (1 + 1e-3)
         assert all(sorted(one["terms"].values()) == [1, 1, 1] and one["ub"] == 1 for one in derived)
 
 

@@ -68,9 +68,8 @@ def begun(name: str, count: int) -> Memory:
     module = import_module(RULES[name])
     size = getattr(module, "MEMORY", 0)
     if not (isinstance(size, int) and size >= 0) or (size > 0) != hasattr(module, "learn"):
-        raise UsageError(
-            f"branching = {shown(name)}: {RULES[name]} has both MEMORY, a whole number, and learn, or none"
-        )
+        wanted = "a rule has both MEMORY, a whole number, and learn, or none of them"
+        raise UsageError(f"branching = {shown(name)}: {wanted}; {RULES[name]} has not")
     return np.zeros((count, size)) if size else np.zeros((0, 0))
 
 

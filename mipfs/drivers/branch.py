@@ -166,11 +166,11 @@ class Options(Declared):
         UsageError
             There is no branching rule, or no separator, of that name.
         """
-        asked = {"branching": self.branching, "separate": self.separate}
-        given = {name: value for name, value in asked.items() if value is not None}
         if self.separate is not None:
             get_separator(self.separate)
-        return replace(settings, tree=replace(settings.tree, **given)) if given else settings
+        if self.branching is None:
+            return settings
+        return replace(settings, tree=replace(settings.tree, branching=self.branching))
 
 
 def refuse(problem: Problem, options: Options) -> None:
@@ -472,7 +472,7 @@ def grows(problem: Problem, active: Sequence[str] | None) -> bool:
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     _check_over_weights(run.problem, run.options)
-    if run.settings.tree.separate:
+    if run.options.separate is not None:
         _check_separate(run.problem, run.options)
     if grows(run.problem, run.options.active):
         return growing.run(run, search)

@@ -45,13 +45,13 @@ class Separation:
     Parameters
     ----------
     problem : Problem
-    name : str, of the separator; "" for none
+    name : str, optional, of the separator
     settings : SeparationSettings
     """
 
-    def __init__(self, problem: Problem, name: str, settings: SeparationSettings) -> None:
+    def __init__(self, problem: Problem, name: str | None, settings: SeparationSettings) -> None:
         self.settings = settings
-        self._separate = get_separator(name) if name else None
+        self._separate = None if name is None else get_separator(name)
         if self._separate is not None:
             check_separated(problem)
         self._given = problem.selection.given

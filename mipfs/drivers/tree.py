@@ -68,7 +68,7 @@ class Tree(TreeProof):
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
         problem = run.problem
-        self.separation = Separation(problem, self.settings.separate, run.settings.separation)
+        self.separation = Separation(problem, run.options.separate, run.settings.separation)
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
@@ -226,8 +226,10 @@ class Tree(TreeProof):
         """One of some open nodes, as an object."""
         head = nodes.heads[at]
         states, warm = unpacked(nodes, at, self.relaxation.alive.size)
-        place, dual, prices, *others = (int(head[name]) for name in ("place", "dual", "prices", "age", "why", "atom"))
-        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], *others, float(head["share"]))
+        names = "place", "dual", "prices", "age", "why", "atom"
+        place, dual, prices, age, why, atom = (int(head[name]) for name in names)
+        share = float(head["share"])
+        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why, atom, share)
 
     def enter(self, node: Node) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""

@@ -271,9 +271,9 @@ class Batch:
         ----------
         nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
         """
-        *others, own = self.laid_out(nodes, duals, limits, sides, prices)
+        samples, grid, of_rows, own_limits, of_problem, pieces, own = self.laid_out(nodes, duals, limits, sides, prices)
         own = own._replace(work=own.work._replace(memory=given(memory)))
-        handed = _, grid, _, _, _, pieces, _ = (*others, own)
+        handed = samples, grid, of_rows, own_limits, of_problem, pieces, own
         try:
             self._explore(handed)
         except ZeroDivisionError:  # numbers are too far apart: the nodes are for others

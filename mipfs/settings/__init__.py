@@ -117,8 +117,6 @@ class TreeSettings(Declared):
     branching: str = "largest-weight"
     """The branching rule, of `mipfs.branching`: fewest nodes of those that were tried. The option of that name goes
     before."""
-    separate: str = ""
-    """The separator, of `mipfs.separators`; none. The option of that name goes before."""
     batch: Count = 8
     """Nodes handed out at a time at least; their number does not depend on the threads, so that the tree does not."""
     share: Count = 4

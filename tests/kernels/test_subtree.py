@@ -199,3 +199,17 @@ def test_what_rows_fix_is_a_chain_of_refuted_places(seed: int) -> None:
         assert (place["feature"], other["dual"], other["cause"]) == (j, subtree.REFUTED, cause)
         at = int(place[side])
     assert piece.nodes[0]["place"] == (at if broken < 0 else -1)
+
+
+@pytest.mark.parametrize("atom", [3, -3])
+@pytest.mark.parametrize("bound", [2.0, 3.0, 4.5, -np.inf])
+def test_what_a_split_was_worth_is_kept_once(atom: int, bound: float) -> None:
+    """The atom is 2; a child whose first bound is no better than its parent's gained nothing."""
+    piece = planted()
+    piece.nodes[0]["atom"], piece.nodes[0]["share"] = atom, 0.25
+    nodes, total = piece.nodes.view(np.recarray), piece.totals.view(np.recarray)
+    named = piece._replace(nodes=nodes, totals=total, splits=piece.splits.view(np.recarray))
+    subtree.learn(named, nodes[0], bound)
+    assert piece.totals[0]["splits"] == 1
+    assert piece.splits[0].tolist() == (2, int(atom > 0), 0.25, max(0.0, bound - 3.0))
+    assert piece.nodes[0]["atom"] == 0
