@@ -302,6 +302,18 @@ class Problem(Weighted):
             raise UsageError(f"weight_rows are about the columns of the data as they are, not {self.atoms.kind}")
         object.__setattr__(self, "weight_rows", settled_rows(rows, self.data.index, self.data.like) if rows else ())
 
+    def on_part(self, part: Instance) -> Problem:
+        """The problem on a part of its data (`Instance.part`), with its bounds and rows over the weights as these are.
+
+        Parameters
+        ----------
+        part : Instance, made of this problem's data
+        """
+        if not self.weight_bounds and not self.weight_rows:
+            return self.replace(data=part)
+        bounds, rows = part.over_part(self.weight_bounds or {}, self.rows_over_weights)
+        return self.replace(data=part, weight_bounds=bounds, weight_rows=rows)
+
     def _check_weight_rows(self) -> None:
         """Refuse rows over the weights beside what cannot be stated with them."""
         if not self.weight_rows:

@@ -140,6 +140,9 @@ class Instance:
     class_weight : mapping of label to weight, "balanced" or None, that the description asks for (`mipfs.data.classes`)
     unscaled : csc_array of the user's values, where implicit zeros are centred, or None
     rules : int, the version of the rules by which the data was read and the columns are scaled (`mipfs.data.rules`)
+    drawn : ((n,) ndarray of int, (p,) ndarray) or None
+        Of a `part` the positions of its samples in the whole, and the whole's `scale`: the user's columns of a part are
+        the scaled ones of the whole.
     exponent : int, e where all columns, and `scale` with them, are in the unit 2^e (`in_unit`); 0 of data as it is read
     counts : (n,) ndarray or None, how often samples count in means and deviations (`matrix.uneven`): by the weights of
         samples alone, whatever a class weighs; None where all count the same
@@ -178,6 +181,7 @@ class Instance:
     exponent: int = 0
     weight_rows: tuple[WeightRow, ...] = ()
     counts: Array | None = None
+    drawn: tuple[npt.NDArray[np.int64], Array] | None = None
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -306,12 +310,27 @@ class Instance:
             sample_weight=self.sample_weight[rows],
             labels=self.labels,
             penalty=self.penalty,
-            weight_bounds=self.weight_bounds,
-            weight_rows=self.weight_rows,
             counts=np.ones(rows.size) if self.counts is None else self.counts[rows],
             rules=self.rules,
         )
+        found = replace(found, drawn=(rows, self.scale))
+        bounds, over = found.over_part(self.weight_bounds, self.weight_rows)
+        found = replace(found, weight_bounds=bounds, weight_rows=over)
         return found if self.prepared is None else replace(found, prepared=self.prepared.part(rows))
+
+    def over_part(
+        self, bounds: Mapping[str, tuple[float, float]], rows: Sequence[WeightRow]
+    ) -> tuple[dict[str, tuple[float, float]], tuple[WeightRow, ...]]:
+        """Bounds and rows over the weights that are stated on the whole, as this part of it has them.
+
+        A weight of the user's is one here divided by the whole's scale. Parity is of the samples of the part.
+        """
+        assert self.drawn is not None, "no part of other data"
+        samples, whole = self.drawn
+        scale = {name: float(whole[self.index[name]]) for name in {*bounds, *(n for row in rows for n in row.terms)}}
+        moved = {name: (low * scale[name], high * scale[name]) for name, (low, high) in bounds.items()}
+        found = (row.on(self, samples, scale) for row in rows)
+        return moved, tuple(row for row in found if row.coefficients)
 
     def refilled(self, rows: npt.NDArray[np.int64]) -> Instance:
         """The data with missing values of a raw table filled in by what the samples `rows` alone say; same scale."""

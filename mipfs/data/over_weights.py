@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -37,10 +37,81 @@ NORMAL, SURE = 1e-290, 0.25
 AIMED_SHARE, TIGHT = 2.0**-46, 1e-9
 """Weights are brought into their rows up to this share of what the allowance is one of, less than that: the rest is for
 what storing them rounds. A row counts as tight up to the other one."""
+DIGITS = 2.0**-46
+"""A coefficient of parity below this share of its feature's size is the rounding of equal means."""
 MOST_DENSE = 2**24
 """Numbers of all ends that are held with their zeros."""
 MOST_TURNS = 60
 """How often weights are brought into the rows that they break, and back between their bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parity:
+    """What a row of parity is made of, so that it is made anew of other samples: the mean scores of two groups.
+
+    Attributes
+    ----------
+    place : (n,) ndarray of int, the group of every sample
+    pair : two of them
+    names : what these are called
+    """
+
+    place: Integers
+    pair: tuple[int, int]
+    names: tuple[str, str]
+
+    def of(self, samples: Integers) -> Parity:
+        """It of some of the samples.
+
+        Raises
+        ------
+        UsageError
+            None of these is in one of the groups.
+        """
+        found = Parity(self.place[samples], self.pair, self.names)
+        for group, name in zip(self.pair, self.names, strict=True):
+            if not np.any(found.place == group):
+                raise UsageError(
+                    f"parity: no sample of the group {name!r} is among {samples.size} that a fold or resampling fits; "
+                    "take fewer folds, or larger groups"
+                )
+        return found
+
+    def coefficients(self, data: Any) -> dict[str, float]:
+        """m_A − m_B by name, of the means by the weights of the samples, without what rounding leaves of equal ones.
+
+        They are on the user's scale of the data, an `Instance`, but for a shift.
+        """
+        first, second = (self._means(data, group) for group in self.pair)
+        apart = first - second
+        size = DIGITS * (np.abs(first) + np.abs(second))
+        kept = np.flatnonzero((np.abs(apart) > size) & (np.abs(apart) >= SMALLEST) & (np.abs(apart) <= LARGEST))
+        return {data.feature_names[j]: float(apart[j]) for j in kept.tolist()}
+
+    def _means(self, data: Any, group: int) -> Array:
+        """The means of all features in a group, (p,)."""
+        rows = np.flatnonzero(self.place == group)
+        weight = data.sample_weight[rows]
+        means: Array = np.asarray((weight / weight.sum()) @ data.block().values[rows], dtype=float).ravel() * data.scale
+        return means
+
+
+class ParityRow(tuple[Any, ...]):
+    """({name: coefficient}, lower, upper) of a row of parity, which knows what it is made of.
+
+    Attributes
+    ----------
+    parity : Parity
+    """
+
+    parity: Parity
+
+    @classmethod
+    def made(cls, parity: Parity, data: Any, within: float) -> ParityRow:
+        """The row of an `Instance`."""
+        found = cls((parity.coefficients(data), -within, within))
+        found.parity = parity
+        return found
 
 
 @dataclass(frozen=True)
@@ -51,11 +122,23 @@ class WeightRow:
     ----------
     coefficients : tuple of (feature, float), none of them 0
     lower, upper : float <= 0 and float >= 0
+    parity : Parity or None, what it is made anew of where a part of the samples is fitted
     """
 
     coefficients: tuple[tuple[str, float], ...]
     lower: float
     upper: float
+    parity: Parity | None = field(default=None, compare=False, repr=False)
+
+    def on(self, part: Any, samples: Integers, scale: Mapping[str, float]) -> WeightRow:
+        """The row of a part of the data, whose user's columns are those of the whole, less a shift, by `scale`.
+
+        Parity is of the samples of the part; any other row is the same condition on the same weights.
+        """
+        if self.parity is None:
+            return replace(self, coefficients=tuple((name, a / scale[name]) for name, a in self.coefficients))
+        parity = self.parity.of(samples)
+        return replace(self, coefficients=tuple(parity.coefficients(part).items()), parity=parity)
 
     @property
     def terms(self) -> dict[str, float]:
@@ -137,7 +220,7 @@ def settled(given: Any, index: Mapping[str, int], unknown: Callable[[str], str])
 
 def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> WeightRow:
     """A row, checked."""
-    said = f"weight_rows, row {number}"
+    said, parity = f"weight_rows, row {number}", getattr(given, "parity", None)
     if isinstance(given, WeightRow):
         given = given.terms, given.lower, given.upper
     try:
@@ -161,7 +244,7 @@ def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[s
             "rows over weights have lower <= 0 <= upper (a feature that must have a weight stands in forced_in)"
         )
     held = sorted(((name, a) for name, a in coefficients.items() if a != 0.0), key=lambda one: index[one[0]])
-    return WeightRow(tuple(held), low + 0.0, high + 0.0)
+    return WeightRow(tuple(held), low + 0.0, high + 0.0, parity)
 
 
 def _number(value: Any, said: str, *, infinite: bool = False) -> float:
@@ -329,11 +412,11 @@ class Ends:
         """
         low, high = (np.broadcast_to(end, w.shape) for end in ends)
         part = self.on(ids)
-        plain, (ends, sums) = self.plain, self._sizes
-        touched, scale = self.touched[ids], self.scale[ids]
+        plain, (at_ends, sums) = self.plain, self._sizes
+        touched, scale = np.flatnonzero(self.touched[ids]), self.scale[ids]
         w = np.clip(w, low, high)
         for turn in range(MOST_TURNS):
-            size = ends + float(np.abs(w / scale).max(where=touched, initial=0.0)) * sums  # as an allowance has it
+            size = at_ends + float(np.abs((w / scale)[touched]).max(initial=0.0)) * sums  # as an allowance has it
             short = -plain - part @ w
             if np.all(short <= AIMED_SHARE * size):
                 return w

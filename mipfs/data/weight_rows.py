@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.bounds import LARGEST, SMALLEST
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
+from mipfs.data.over_weights import Parity, ParityRow
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import checked, shown
 
-Rows = list[tuple[dict[str, float], float, float]]
+Rows = list[Any]
 """Coefficients by name, and the two ends, infinite where there is none."""
 MOST_LEVELS = 20
 """Levels of a column that parity takes: there is a row for every pair."""
-DIGITS = 2.0**-46
-"""A coefficient of parity below this share of its feature's size is the rounding of equal means."""
 
 
 def zero_sum(names: Sequence[str]) -> Rows:
@@ -78,7 +76,8 @@ def parity(data: Instance, by: Any, within: float) -> Rows:
     """The mean scores of any two groups of samples differ by at most `within`.
 
     f(x) = w'x + b has on group A the mean Σ_j w_j m_Aj + b, where m_Aj is the mean of feature j there, by the weights
-    of the samples. A row says −within ≤ Σ_j (m_Aj − m_Bj) w_j ≤ within: neither shifts nor the intercept matter.
+    of the samples. A row says −within ≤ Σ_j (m_Aj − m_Bj) w_j ≤ within: neither shifts nor the intercept matter. Folds
+    and resamplings make it anew of the samples that they fit.
 
     Parameters
     ----------
@@ -107,27 +106,11 @@ def parity(data: Instance, by: Any, within: float) -> Rows:
     if not 2 <= levels.size <= MOST_LEVELS:
         said = "one group" if levels.size < 2 else f"{levels.size} groups"
         raise UsageError(f"by has {said}; parity is of 2 to {MOST_LEVELS}, with a row for every pair")
-    means = [_means(data, place == k) for k in range(levels.size)]
+    names = [str(level) for level in levels.tolist()]
     return [
-        (_difference(data, first, second), -float(within), float(within))
-        for first, second in itertools.combinations(means, 2)
+        ParityRow.made(Parity(place, pair, (names[pair[0]], names[pair[1]])), data, float(within))
+        for pair in itertools.combinations(range(levels.size), 2)
     ]
-
-
-def _means(data: Instance, inside: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The means of all features over some samples, by their weights, on the user's scale but for a shift."""
-    rows = np.flatnonzero(inside)
-    weight = data.sample_weight[rows]
-    values = data.block().values[rows]
-    return np.asarray((weight / weight.sum()) @ values, dtype=float).ravel() * data.scale
-
-
-def _difference(data: Instance, first: Any, second: Any) -> dict[str, float]:
-    """m_A − m_B by name, without what rounding leaves of equal means."""
-    apart = first - second
-    size = DIGITS * (np.abs(first) + np.abs(second))
-    kept = np.flatnonzero((np.abs(apart) > size) & (np.abs(apart) >= SMALLEST) & (np.abs(apart) <= LARGEST))
-    return {data.feature_names[j]: float(apart[j]) for j in kept.tolist()}
 
 
 def _distinct(names: Sequence[str], least: int) -> list[str]:

@@ -74,7 +74,7 @@ def _judged(given: tuple[Problem, int, str, dict[str, Any]], number: int) -> tup
     """The rows of a fold that its training part is without, and what the classifier of that part makes of them."""
     problem, folds, driver, options = given
     part = fold(problem.data, folds, options["seed"], number)
-    found = drivers.solve(problem.replace(data=part.train), driver, **options)
+    found = drivers.solve(problem.on_part(part.train), driver, **options)
     if ends_all(found):
         raise KeyboardInterrupt
     if not found.has_classifier:

@@ -96,6 +96,9 @@ def _impossible(document: Mapping[str, Any]) -> str:
         return "the document does not say how what is selected is made on other samples"
     if any(point["result"].get("extra") for point in document["points"]):
         return "rows with variables of their own cannot be posed again"
+    over = first["params"].get("weight_rows") or ()
+    if any(row["upper"] is not None and row["lower"] == -row["upper"] for row in over):
+        return "a row over the weights with the ends −ε and ε may be parity, which every fold makes of its own samples"
     return ""
 
 

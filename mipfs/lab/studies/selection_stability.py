@@ -296,7 +296,7 @@ def _solved(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | 
     """The problem on a draw, or on all samples."""
     problem, driver, options = given
     if rows is not None:
-        problem = problem.replace(data=problem.data.part(rows))
+        problem = problem.on_part(problem.data.part(rows))
     return dataclasses.replace(drivers.solve(problem, driver, **options), pool=None)
 
 

@@ -92,8 +92,8 @@ class Steps:
         return tuple(values.index(place[axis]) for axis, values in self.asked.items())
 
     def on(self, data: Instance) -> Steps:
-        """A copy of the steps on other data with the same features."""
-        return dataclasses.replace(self, problems=tuple(problem.replace(data=data) for problem in self.problems))
+        """A copy of the steps on a part of the data."""
+        return dataclasses.replace(self, problems=tuple(problem.on_part(data) for problem in self.problems))
 
 
 def steps_of(
