@@ -21,8 +21,8 @@ from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, proble
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
-from mipfs.result.prediction import user_columns
 from mipfs.result.gap import relative_gap
+from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result, Status, StopReason
 
 MOST_COLUMNS = 5000
