@@ -142,6 +142,7 @@ def _guide(among: Candidates, worth: float, seconds: float) -> Guide:
         for name, low, high in zip(names, among.low, among.high, strict=True)
         if low == 0 or high == 0
     }
+    atoms: dict[str, Any] = {} if single else {"atoms": Groups(data, parts)}
     problem = Problem(
         data,
         loss=ground.loss.name,
@@ -149,7 +150,7 @@ def _guide(among: Candidates, worth: float, seconds: float) -> Guide:
         M=among.M,
         C=1.0,
         weight_bounds=ends if single else {},
-        **({} if single else {"atoms": Groups(data, parts)}),
+        **atoms,
     )
     end = time.monotonic() + seconds
     guide = Guide.none(ground.y.size)
