@@ -150,7 +150,7 @@ def words(card: Scorecard) -> str:
 
 
 def _together(card: Scorecard) -> str:
-    """The same of a card whose features and points were chosen together."""
+    """What is proven of a card whose features and points were chosen together."""
     assert card.joint is not None
     said = f"of all cards of at most {many(card.joint.M, 'feature', 'features')} this is"
     if card.status is Status.OPTIMAL:
