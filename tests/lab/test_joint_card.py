@@ -149,7 +149,8 @@ def test_both_checkers_take_what_the_command_writes(tmp_path: Path, loss: str, b
     data = table(tmp_path, len(loss) + bins)
     result, card = str(tmp_path / "r.json"), tmp_path / "c.json"
     options = ["-p", "M=2", "-p", f"loss={loss}", "-p", f"bias={bias}", "--scale", "standard"]
-    assert main(["solve", "fsp-m", str(data), *options, "--nonnegative", "f1", "--json", result, "-q"]) == 0
+    signs = ["--nonnegative", "f1", "--positive", "yes"]
+    assert main(["solve", "fsp-m", str(data), *options, *signs, "--json", result, "-q"]) == 0
     more = ["--joint", "--points", "3", "--bins", str(bins), "--json", str(card), "-q"]
     assert main(["scorecard", result, str(data), *more]) == 0
     word, said = judged(card, data)

@@ -175,7 +175,7 @@ def others(card: Scorecard) -> str:
         if card.objective < first:
             return f"the card of the features that are the best for real weights has an objective of {number(first)}"
         return (
-            "the thresholds are those of the columns, and were not chosen"
+            "the thresholds that could be chosen are quantiles of these data"
             if _ends(card)
             else "what it says of rows that it has not seen is not proven"
         )
