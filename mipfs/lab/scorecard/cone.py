@@ -75,7 +75,7 @@ class Ground:
         return Ground(Z, self.d, y, sums, self.loss, self.bias), place.ravel()
 
     def over(self, columns: Whole) -> Ground:
-        """The same samples, in some of the columns."""
+        """These samples, in some of the columns."""
         return replace(self, Z=np.ascontiguousarray(self.Z[:, columns]), d=self.d[columns])
 
     def value(self, w: Array, b: float) -> float:
@@ -126,7 +126,7 @@ class Proof:
         return cls(float(g) - loss.assumed_error(c), q, off, shrink, whole, shift)
 
     def over(self, columns: Whole) -> Proof:
-        """The same of some of the columns."""
+        """What it proves over some of the columns."""
         return replace(self, q=self.q[columns], off=self.off[columns])
 
     def bound(self, d: Array, low: Whole, high: Whole) -> float:

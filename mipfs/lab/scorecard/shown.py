@@ -150,7 +150,7 @@ def words(card: Scorecard) -> str:
 
 
 def _together(card: Scorecard) -> str:
-    """The same of a card whose features and points were chosen together."""
+    """What is proven of a card whose features and points were chosen together."""
     assert card.joint is not None
     said = f"of all cards of at most {many(card.joint.M, 'feature', 'features')} this is"
     if card.status is Status.OPTIMAL:
@@ -175,7 +175,7 @@ def others(card: Scorecard) -> str:
         if card.objective < first:
             return f"the card of the features that are the best for real weights has an objective of {number(first)}"
         return (
-            "the thresholds are those of the columns, and were not chosen"
+            "the thresholds that could be chosen are quantiles of these data"
             if _ends(card)
             else "what it says of rows that it has not seen is not proven"
         )

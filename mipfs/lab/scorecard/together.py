@@ -21,8 +21,9 @@ from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, proble
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
+from mipfs.result.gap import relative_gap
 from mipfs.result.prediction import user_columns
-from mipfs.result.result import Result
+from mipfs.result.result import Result, Status, StopReason
 
 MOST_COLUMNS = 5000
 """Columns that the candidates may have together."""
@@ -141,18 +142,19 @@ def _guide(among: Candidates, worth: float, seconds: float) -> Guide:
         for name, low, high in zip(names, among.low, among.high, strict=True)
         if low == 0 or high == 0
     }
+    atoms: dict[str, Any] = {} if single else {"atoms": Groups(data, parts)}
     problem = Problem(
         data,
         loss=ground.loss.name,
         bias=ground.bias,
         M=among.M,
         C=1.0,
-        atoms=None if single else Groups(data, parts),
         weight_bounds=ends if single else {},
+        **atoms,
     )
     end = time.monotonic() + seconds
     guide = Guide.none(ground.y.size)
-    limit: dict[str, float] = {}
+    limit: dict[str, Any] = {}
     for _ in range(2):
         left = end - time.monotonic()
         if left <= 0.0:
@@ -190,19 +192,23 @@ def _card(
     started: float,
 ) -> Scorecard:
     """The card that was found, about the result of its own features."""
-    better = found.objective < first.objective
-    card = first
-    if better:
+    card, reason = first, found.stop_reason
+    if found.objective < first.objective:
         used = frozenset(among.columns[j].feature for j in np.flatnonzero(found.points).tolist())
         inside = first.result if used <= {*first.result.weights} else of_set(result, data, used)
-        card = _with_points(inside, data, among, found, asked)
+        if used <= {*inside.weights}:
+            card = _with_points(inside, data, among, found, asked)
+        else:  # its SVM gives a feature no weight, so that no result can carry the card
+            reason = StopReason.COMPLETED
+    bound = min(found.bound, card.objective)
+    is_closed = relative_gap(card.objective, bound) <= asked[2]
     out = tuple(name for name in data.feature_names if name not in {*among.names})
     claim = Joint(among.M, out, found.arrays, first.objective, found.supports)
     return replace(
         card,
-        bound=min(found.bound, card.objective),
-        status=found.status,
-        stop_reason=found.stop_reason,
+        bound=bound,
+        status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
+        stop_reason=reason,
         nodes=found.nodes,
         seconds=time.monotonic() - started,
         among=None,
@@ -217,9 +223,6 @@ def _with_points(
     points, bins, gap = asked
     card = card_of(inside, data, (points, bins, 1.0 - 1e-9), time.monotonic())
     place = {(column.feature, column.threshold): j for j, column in enumerate(among.columns)}
-    missing = {among.columns[j].feature for j in np.flatnonzero(found.points).tolist()} - {*inside.weights}
-    if missing:
-        raise UsageError(f"{min(missing)!r} has points on the best card and no weight in the SVM of its features")
     own = np.array([found.points[place[column.feature, column.threshold]] for column in card.columns])
     shift = float(own @ np.array([column.center for column in card.columns]))
     values = user_columns(inside, data)

@@ -174,7 +174,7 @@ STATED: dict[str, tuple[str, Callable[[Json], None]]] = {
     "a point": ("plain", point),
     "a point of a threshold": ("cut", point),
     "a threshold": ("cut", lambda d: d["card"][-1].update(threshold=(d["card"][-1]["threshold"] or 0.0) + 0.01)),
-    "the intercept": ("plain", lambda d: d.update(intercept=d["intercept"] + 1e-3)),
+    "the intercept": ("cut", lambda d: d.update(intercept=d["intercept"] + 1e-3)),
     "the scale": ("plain", lambda d: d.update(scale=d["scale"] * 1.001)),
     "a total": ("cut", lambda d: d["totals"][0].update(to=d["totals"][0]["to"] + 1.0)),
     "the bound": ("plain", lambda d: d.update(bound=d["objective"] * 1.0001)),
