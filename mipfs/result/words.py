@@ -152,7 +152,7 @@ def levels_in_words(result: Result) -> str:
     said = [f"{count} are words of {visible(column)}" for column, count in counts.items() if count > 1]
     if not said:
         return ""
-    return f"every word counts: {', '.join(said)}; -p atoms=groups (atoms='groups') selects and counts a column whole"
+    return f"every word counts: {', '.join(said)}; atoms=groups selects a column of words whole, and counts it once"
 
 
 def classes_in_words(result: Result) -> str:
