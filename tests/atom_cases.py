@@ -83,7 +83,7 @@ class AtomCase:
     @cached_property
     def exact(self) -> oracles.BruteForce:
         """Brute force over copies of the columns, each with its atom's scale; the penalty stands on the first one."""
-        scaled = strategies.scaled_as(self.X, self.scale)
+        scaled = strategies.scaled_as(self.X, self.scale, self.sample_weight)
         parts, costs = [], []
         for g, ids in enumerate(self.members.values()):
             block = scaled[:, ids]

@@ -117,7 +117,8 @@ class BoundedCase:
     def divisor(self) -> Array:
         """What every column is divided by."""
         if self.scale == "standard":
-            spread = self.X.std(axis=0)
+            share = self.weight / self.weight.sum()
+            spread = np.sqrt(share @ (self.X - share @ self.X) ** 2)
             return np.where(np.ptp(self.X, axis=0) > 0, spread, 1.0)
         norms = np.sqrt((self.X**2).sum(axis=0))
         return np.where(norms > 0, norms, 1.0) if self.scale == "unit" else np.ones(self.X.shape[1])
@@ -126,7 +127,7 @@ class BoundedCase:
         """The objective of a support: w is that of the scaled columns, bounded where the user's weight is."""
         ids = [j for j in support if self.low[j] < 0.0 or self.high[j] > 0.0]  # Clarabel fails at some with w = 0
         cost = float(self.penalty[list(support)].sum())
-        Z, divisor = scaled_as(self.X, self.scale)[:, ids], self.divisor()[ids]
+        Z, divisor = scaled_as(self.X, self.scale, self.weight)[:, ids], self.divisor()[ids]
         ends = self.low[ids] * divisor, self.high[ids] * divisor
         return cost + declared(Z, self.y, self.C * self.weight, self.loss, self.bias, ends).solve(**clarabel(1e-9))
 

@@ -27,12 +27,13 @@ LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
 """The losses that cases draw from."""
 
 
-def scaled_as(X: Array, scale: Scaling) -> Array:
-    """The contract's scalings, written again: mean 0 and divisor n, or unit norm; constant (zero) columns stay."""
+def scaled_as(X: Array, scale: Scaling, weight: Array | None = None) -> Array:
+    """The contract's scalings, written again: weighted mean 0 and variance 1, or unit norm; constant columns stay."""
     if scale == "standard":
-        centred = X - X.mean(axis=0)
+        share = np.full(len(X), 1.0 / len(X)) if weight is None else weight / weight.sum()
+        centred = X - share @ X
         varies = np.ptp(X, axis=0) > 0
-        deviation = np.sqrt((centred**2).mean(axis=0))
+        deviation = np.sqrt(share @ centred**2)
         return np.where(varies, centred / np.where(varies, deviation, 1.0), X)
     if scale == "unit":
         norms = np.sqrt((X**2).sum(axis=0))
@@ -86,7 +87,7 @@ class Case:
     @cached_property
     def scaled(self) -> Array:
         """X after the scaling and centring, (n, p), dense."""
-        return scaled_as(self.X, self.scale)
+        return scaled_as(self.X, self.scale, self.sample_weight)
 
     @cached_property
     def c_i(self) -> Array:

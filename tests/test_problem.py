@@ -123,7 +123,9 @@ def test_with_rows() -> None:
 def test_evaluate_is_the_objective(scale: str) -> None:
     weight = np.array([1.0, 2.0, 0.5, 1.0])
     w, b, ids = np.array([0.7, -0.2]), 0.3, np.array([0, 2])
-    Z = X if scale == "none" else (X - X.mean(0)) / X.std(0)
+    mean = np.average(X, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    Z = X if scale == "none" else (X - mean) / deviation
     expected = 1.5 + 0.5 + 0.5 * w @ w + 2.0 * weight @ np.maximum(0, 1 - Y * (Z[:, ids] @ w + b))
     for matrix in (X, sparse.csc_array(X)):
         data = Instance.from_arrays(

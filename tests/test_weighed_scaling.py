@@ -138,8 +138,7 @@ def test_weights_and_repeated_rows_have_one_optimum() -> None:
     X, y, w = drawn(6, False)
     twice = np.repeat(np.arange(y.size), w)
     for bias in (True, False):
-        o: dict[str, Any] = {"M": 3, "C": 0.05, "scale": "standard", "gap": 1e-8, "fit_intercept": bias}
-        o = o if "fit_intercept" in FSPClassifier().get_params() else {**o, "bias": o.pop("fit_intercept")}
+        o: dict[str, Any] = {"M": 3, "C": 0.05, "scale": "standard", "gap": 1e-8, "bias": bias}
         one, other = FSPClassifier(**o).fit(X, y, sample_weight=w), FSPClassifier(**o).fit(X[twice], y[twice])
         assert one.result_.objective == pytest.approx(other.result_.objective, rel=1e-7)
         assert one.result_.selected == other.result_.selected

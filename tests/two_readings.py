@@ -31,7 +31,7 @@ WORDS = ("Ulm", "Bonn", "Jena", "Köln", "New, York", 'say "x"', "a b", " Rom")
 TYPES = {
     "amount": "currency", "share": "percent", "day": "date", "european": "date d/m/y", "decimals": "decimal comma",
 }  # fmt: skip
-KINDS = ("number", "number", "comma", "word", "key", *TYPES)
+KINDS = ("number", "number", "comma", "word", "pair", "key", *TYPES)
 
 
 def cell(rng: random.Random, kind: str, i: int) -> str:
@@ -41,6 +41,7 @@ def cell(rng: random.Random, kind: str, i: int) -> str:
         "number": [f"{rng.gauss(0, 1):.2f}", str(a - 9), f"{rng.gauss(0, 10):.1e}", " 1.5 "],
         "comma": [f"{b},{a}", str(b), ",5", "3,"],
         "word": WORDS,
+        "pair": ("Y", "N", "Y", " N"),
         "key": [f"k{i}"],
         "amount": [f"$ {b},{a + 100}.50", f"({a})", f"-€{b}", f"{a} USD", "1 234.5 kr.", "R$ 3", "CHF 7", "1’000"],
         "share": [f"{a}%", f"{a} %", "0.5", "-3%"],
@@ -122,7 +123,7 @@ def changed(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
     elif turn == 5:
         read["label"] = rng.choice([None, "c0", "label", "bag"])
     elif turn == 6:
-        document["rules"] = rng.choice([1, 2, 3, 4, 5, None, "2"])
+        document["rules"] = rng.choice([1, 2, 3, 4, 5, 6, None, "2"])
     elif turn == 7:
         read.pop(rng.choice(list(read)))
     else:

@@ -30,6 +30,7 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
+    posed,
     problem_parameters,
     read_options,
     recipe_options,
@@ -72,7 +73,6 @@ def compare(
     module: Module = None,
 ) -> int:
     """Compare the relaxations of one problem with its exact optimum."""
-    import mipfs
     from mipfs import readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
@@ -84,12 +84,12 @@ def compare(
     from mipfs.plumbing.signals import held
 
     enter(module or ())
-    params = problem_parameters(with_M_and_C(param, M, C), "compare")
+    params = problem_parameters(with_M_and_C(param, M, C), "compare", "atoms")
     recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     inputs = (data_file, subject_to, weight_rows, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
-    problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive, recipe)), **params)
+    problem = posed(readers.read(data_file, **read_options(scale, label, positive, recipe)), params)
     problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)

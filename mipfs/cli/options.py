@@ -201,16 +201,40 @@ def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> l
     return [*(given or ()), *(f"{name}={value}" for name, value in (("M", M), ("C", C)) if value is not None)]
 
 
-def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
-    """The keyword arguments of `mipfs.Problem` that ``-p`` gives; a measure brings its loss along."""
+WHOLE = "groups"
+"""The atoms that studies take by name: columns of words, and other groups of the data, are selected whole."""
+
+
+def posed(data: Any, params: Mapping[str, Any]) -> Any:
+    """The problem of what `problem_parameters` found.
+
+    Raises
+    ------
+    UsageError
+        Atoms that are not `WHOLE`.
+    """
+    import mipfs
+
+    atoms = params.get("atoms")
+    if atoms is None:
+        return mipfs.Problem(data, **params)
+    if atoms != WHOLE:
+        raise UsageError(
+            f"atoms = {atoms!r}: a study selects features, or atoms={WHOLE}; mipfs solve takes other atoms"
+        )
+    return mipfs.Problem(data, **{**params, "atoms": mipfs.atoms.make(WHOLE, data)})
+
+
+def problem_parameters(given: Sequence[str], command: str, *more: str) -> dict[str, Any]:
+    """The keyword arguments of `mipfs.Problem`, and `more`, that ``-p`` gives; a measure brings its loss along."""
     from mipfs.formulation import ALIASES, twice
     from mipfs.plumbing.declared import shown_name
 
     params: dict[str, Any] = {}
     for key, value in parse_params(given).items():
         name = ALIASES.get(key, key)
-        if name not in PARAMETERS:
-            known = ", ".join(shown_name(one) for one in PARAMETERS)
+        if name not in (*PARAMETERS, *more):
+            known = ", ".join(shown_name(one) for one in (*PARAMETERS, *more))
             raise UsageError(f"{command} has no parameter {key!r}; it takes {known}")
         if name in params:
             raise UsageError(twice(name))

@@ -32,6 +32,7 @@ from mipfs.cli.options import (
     Words,
     parse_numbers,
     parse_whole,
+    posed,
     problem_parameters,
     read_options,
     recipe_options,
@@ -120,7 +121,7 @@ def path(
 
     axes, single = _axes(M, C, lam, rows)
     enter(module or ())
-    params = problem_parameters(param or (), "path")
+    params = problem_parameters(param or (), "path", "atoms")
     recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     for name in params.keys() & (axes.keys() | single.keys()):
         shown = shown_name(name)
@@ -132,7 +133,7 @@ def path(
     if checkpoint is not None:
         check_target(checkpoint, *inputs, json, option="--checkpoint")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
-    problem = mipfs.Problem(data, **params)
+    problem = posed(data, params)
     problem = with_lp_rows(problem, subject_to)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)

@@ -29,6 +29,7 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
+    posed,
     problem_parameters,
     read_options,
     recipe_options,
@@ -81,12 +82,12 @@ def stability(
     from mipfs.plumbing.signals import held
     from mipfs.report.progress import progress
 
-    params = problem_parameters(with_M_and_C(param, M, C), "stability")
+    params = problem_parameters(with_M_and_C(param, M, C), "stability", "atoms")
     recipe = recipe_options(drop, use, impute, types, words, missing, checks)
     check_target(json, data_file, subject_to)
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
-    problem = mipfs.Problem(data, **params)
+    problem = posed(data, params)
     problem = with_lp_rows(problem, subject_to)
     options: dict[str, Any] = {"gap": gap} | ({} if time_limit is None else {"time_limit": time_limit})
     how: dict[str, Any] = {"draws": draws, "share": share, "bootstrap": bootstrap, "driver": driver, "seed": seed}

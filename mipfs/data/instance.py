@@ -419,19 +419,12 @@ class Instance:
         none = sample_weight is None and isinstance(X, Blocked)  # of many rows even ones take memory
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
         bag = _bags(bags, n, path)
-        counted = weights if counts is None else checks.sample_weights(counts, n, path)
-        own = matrix.uneven(counted)
+        own = matrix.uneven(weights if counts is None else checks.sample_weights(counts, n, path))
         values, center, shift, divisor = matrix.scaled(X, scale, own if rules >= WEIGHED_RULES else None)
         most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
         if training:
             _check_largest(values, most, names, path)
-        below = matrix.too_small(X, scale, shift, divisor) if training else None
-        if below is not None:
-            raise DataError(
-                f"feature {names[below]!r} is too small to be scaled: its scale is below {matrix.SMALLEST:g}",
-                "multiply the column, or leave it out",
-                path=path,
-            )
+            _check_smallest(matrix.too_small(X, scale, shift, divisor), names, path)
         instance = cls(
             values,
             signs,
@@ -544,6 +537,16 @@ def _check_largest(values: Any, most: float | None, names: Sequence[str], path: 
         raise DataError(
             f"feature {names[beyond]!r} has values beyond {limit:g}, too large to be squared and summed",
             "divide the column, or scale it: 'standard' or 'unit'",
+            path=path,
+        )
+
+
+def _check_smallest(below: int | None, names: Sequence[str], path: str | None) -> None:
+    """Refuse a column that is too small to be scaled; None for none."""
+    if below is not None:
+        raise DataError(
+            f"feature {names[below]!r} is too small to be scaled: its scale is below {matrix.SMALLEST:g}",
+            "multiply the column, or leave it out",
             path=path,
         )
 

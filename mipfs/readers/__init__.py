@@ -190,8 +190,7 @@ def _read(
     `looks`: whether it is looked for what is suspect where nobody says, and what is said. `rules`: None for today's.
     """
     path = as_frame(path)
-    frame = path if is_frame(path) else None
-    path = FRAME if frame is not None else _path_of(path)
+    frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
     if label is not None and not isinstance(label, (str, int, np.integer)):
         raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
     label = None if label is None else str(label)  # pandas numbers columns without names

@@ -37,7 +37,7 @@ Ends = Annotated[list[float | None], Within(2, 2)]
 Share = Annotated[float, Within(0, below=1)]
 Fraction = Annotated[str, Pattern("^-?[0-9]+(/[0-9]+)?$")]
 Cost = Annotated[float, Within(0)]
-Version = Literal[1, 2, 3, 4]
+Version = Literal[1, 2, 3, 4, 5]
 
 
 class TraceEntry(TypedDict):

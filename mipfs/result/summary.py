@@ -16,6 +16,7 @@ from mipfs.result.result import Result, Status, StopReason
 from mipfs.result.words import (
     bounds_in_words,
     classes_in_words,
+    levels_in_words,
     missing_in_words,
     rounded_in_words,
     warm_in_words,
@@ -62,6 +63,7 @@ def summary_blocks(result: Result) -> list[Block]:
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
         *_begun(result),
         ("selected", counted(result)),
+        *_levels(result),
     ]
     if result.has_classifier:
         pairs.append(("classes", classes_in_words(result)))
@@ -102,6 +104,11 @@ def _paid(result: Result) -> list[tuple[str, str]]:
     if result.extra_cost is None or not result.has_classifier:
         return []
     return [("of which", f"{number(result.extra_cost)} for {visible(phrases.paid(result.extra, MOST_PAID))}")]
+
+
+def _levels(result: Result) -> list[tuple[str, str]]:
+    """That M counts words, where several of one column are selected."""
+    return [("M", words)] if (words := levels_in_words(result)) else []
 
 
 def _begun(result: Result) -> list[tuple[str, str]]:

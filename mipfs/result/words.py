@@ -143,6 +143,18 @@ def missing_in_words(result: Result) -> str:
     return "; ".join(said)
 
 
+def levels_in_words(result: Result) -> str:
+    """That M counts every word where several of one column of words are selected, and what counts columns; or ""."""
+    if result.atoms is not None or result.params.get("M") is None:
+        return ""
+    seen = (result.read or {}).get("words", {})
+    counts = {column: sum(f"{column}={word}" in result.selected for word in words) for column, words in seen.items()}
+    said = [f"{count} are words of {visible(column)}" for column, count in counts.items() if count > 1]
+    if not said:
+        return ""
+    return f"every word counts: {', '.join(said)}; atoms=groups selects a column of words whole, and counts it once"
+
+
 def classes_in_words(result: Result) -> str:
     """Which class a positive weight speaks for."""
     return f"weights above 0 speak for {result.labels['positive']}, below 0 for {result.labels['negative']}"

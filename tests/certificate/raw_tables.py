@@ -58,6 +58,7 @@ class Table:
     missing: dict[str, int]
     gaps: dict[str, list[int]] = field(default_factory=dict)
     recipe: Mapping[str, Any] | None = None
+    rules: int = 1
 
     def digest(self) -> str:
         """The digest of the data, as the page states it."""
@@ -82,10 +83,12 @@ class Table:
         """Shift and scale of the columns."""
         p = self.raw.shape[1]
         shift, scale = np.zeros(p), np.ones(p)
+        counts = self.weight if self.rules >= 5 else np.ones(len(self.weight))
         for j in range(p):
             column = self.raw[:, j]
             if kind == "standard" and np.ptp(column) > 0:
-                shift[j], scale[j] = column.mean(), column.std()
+                shift[j] = np.average(column, weights=counts)
+                scale[j] = np.sqrt(np.average((column - shift[j]) ** 2, weights=counts))
             elif kind == "unit" and np.any(column):
                 scale[j] = np.linalg.norm(column)
         return shift, scale
@@ -131,6 +134,7 @@ def read(text: str, result: Mapping[str, Any], rest: Sequence[int] | None = None
     label = "label" if stated.get("label") is None else stated["label"]
     recipe = stated.get("recipe")
     table = Table([], np.empty((len(rows), 0)), [], np.empty(0), np.ones(len(rows)), {}, [], {}, {}, {}, recipe)
+    table.rules = result.get("rules") or 1
     if label not in cells:
         raise Unreadable(f"there is no column {label!r}")
     _labels(table, cells[label], result["labels"] if of is None else {"positive": of, "negative": None})
@@ -138,7 +142,7 @@ def read(text: str, result: Mapping[str, Any], rest: Sequence[int] | None = None
         table.weight = np.array([float(v) for v in cells["sample_weight"]])
     asked = recipe or {"drop": [], "use": None, "impute": {}, "types": {}}
     _known(asked, header, label)
-    known = result.get("rules") in (2, 3, 4)
+    known = result.get("rules") in (2, 3, 4, 5)
     gone = stated.get("left_out")
     for name in header:
         if name == label or name in ROLES or name in asked["drop"]:
@@ -239,8 +243,9 @@ def _of_words(
         return
     _note(table, name, value, gaps, how)
     table.words[name] = words
-    table.names += [f"{name}={word}" for word in words]
-    table.raw = np.column_stack([table.raw, *([float(cell == word) for cell in filled] for word in words)])
+    made = words[1:] if table.rules >= 5 and len(words) == 2 else words
+    table.names += [f"{name}={word}" for word in made]
+    table.raw = np.column_stack([table.raw, *([float(cell == word) for cell in filled] for word in made)])
 
 
 def _note(table: Table, name: str, value: Any, gaps: list[int], how: str | None) -> None:

@@ -40,14 +40,16 @@ def best_value(Z: Array, c_i: Array, M: int, lam: float, bias: bool) -> tuple[fl
 def test_the_selection_is_the_best_of_all(bias: bool, M: int | None, lam: float) -> None:
     weight = RNG.uniform(0.5, 2.0, N)
     model = FSPClassifier(M, lam=lam, C=0.5, bias=bias, scale="standard").fit(X, Y, sample_weight=weight)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    mean = np.average(X, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    Z = (X - mean) / deviation
     value, ids = best_value(Z, 0.5 * weight, P if M is None else M, lam, bias)
     assert model.result_.status is Status.OPTIMAL
     assert model.result_.objective == pytest.approx(value, rel=1e-4)
     assert model.result_.bound <= value * (1 + 1e-9)
     assert tuple(model.get_support(indices=True)) == ids
     # The classifier that the estimator keeps has the optimal value too, at closer quarters.
-    w, b = model.coef_[0] * X.std(axis=0), model.intercept_[0] + model.coef_[0] @ X.mean(axis=0)
+    w, b = model.coef_[0] * deviation, model.intercept_[0] + model.coef_[0] @ mean
     loss = np.maximum(0.0, 1.0 - SIGNS * (Z @ w + b))
     assert lam * len(ids) + 0.5 * w @ w + 0.5 * weight @ loss == pytest.approx(value, rel=1e-7)
     assert np.all((w != 0) == model.support_)

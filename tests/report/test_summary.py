@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -268,3 +269,17 @@ def test_other_objects_are_short_too() -> None:
     assert f"{ladder.incumbent:.8g}" in said
     assert f"{ladder['exact'].value:.6g}" in said
     assert "along M, 2 points" in repr(mipfs.path(problem, M=[1, 2]))
+
+
+def test_several_words_of_a_column_are_said_to_count_each(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "instances" / "credit.csv", tmp_path)  # without its description, which is about single words
+    data = mipfs.read(tmp_path / "credit.csv", label="repaid", scale="standard")
+    given: dict[str, Any] = {"M": 3, "C": 0.1, "forced_in": ["housing=own", "housing=rent"]}
+    found = mipfs.solve(mipfs.Problem(data, **given), time_limit=20)
+    said = " ".join(found.summary().split())
+    assert "every word counts: 2 are words of housing; atoms=groups selects a column" in said
+    for one in (
+        mipfs.solve(mipfs.Problem(data, M=3, C=0.1, forced_in=["housing=own"]), time_limit=20),
+        mipfs.solve(mipfs.Problem(data, M=2, C=0.1, atoms=mipfs.atoms.make("groups", data)), time_limit=20),
+    ):
+        assert "every word counts" not in one.summary()
