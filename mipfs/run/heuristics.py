@@ -66,7 +66,7 @@ class Supports:
         self.tol = tol
         self.validator = validator
         self.pool = CutPool(run.problem)
-        self.found = Evaluated(run) if beside is None else Beside(run, beside.found)
+        self.found: Evaluated = Evaluated(run) if beside is None else Beside(run, beside.found)
         self._beaten: dict[bytes, float] = {}
         self._known: Mapping[bytes, float] = {} if beside is None else beside._beaten
         self._count = subproblem.count

@@ -182,7 +182,7 @@ class Swaps:
     def _has_place(self, sigma: Mask) -> bool:
         """Whether the cardinality row allows one more feature."""
         M = self.supports.run.problem.M
-        return M is None or np.count_nonzero(sigma) < M
+        return M is None or int(np.count_nonzero(sigma)) < M
 
     def _leaving(self, sigma: Mask, sizes: Array) -> list[int]:
         """The features that may leave a selection, those of smallest weight first."""
