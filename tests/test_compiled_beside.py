@@ -98,8 +98,9 @@ def test_the_kernels_of_branch_are_those_that_its_runs_call(rows: bool) -> None:
         problem = problem.with_rows(r.integers(0, 2, size=(2, 14)).astype(float), -np.inf, [2.0, 3.0])
     assert mipfs.solve(problem, "branch", threads=1).counters["nodes"] > 1
     lists = branch.kernels(problem)
-    # relax, the model, the rule and maybe the prices; the loss's five; what lays units out, and gathers them
-    assert [len(steps) for steps in lists] == [1, (4 if rows else 3) + 5 + 2]
+    # relax, the model, the rule and maybe the prices; the loss's five; what lays units out, and gathers them; of nodes
+    # that stall what settles and plants them, the rule, and again what lays out and gathers
+    assert [len(steps) for steps in lists] == [1, (4 if rows else 3) + 5 + 2 + 5]
     assert not beside.missing(lists)
     for step in [one for steps in lists for one in steps]:
         assert step.type.arguments in step.function.overloads

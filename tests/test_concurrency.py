@@ -22,9 +22,9 @@ import threadpoolctl
 
 import mipfs
 from mipfs import Instance, Problem
-from mipfs.drivers.pacing import Search
 from mipfs.plumbing import machine
 from mipfs.plumbing.locks import ProcessLock
+from mipfs.run.aside import Strand
 from mipfs.selection.selection import Selection
 from tests.drivers.test_resumed import written
 from tests.other_users.ours import data
@@ -85,14 +85,14 @@ def hard(seed: int) -> Problem:
 
 def begun_beside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Four cores, and the threads that look for incumbents."""
-    seen, before = list[int](), Search._go_on
+    seen, before = list[int](), Strand.work
 
-    def noted(search: Search, *given: Any) -> None:
+    def noted(strand: Strand, *given: Any) -> None:
         seen.append(threading.get_ident())
-        before(search, *given)
+        before(strand, *given)
 
     monkeypatch.setattr(machine, "cores", lambda: 4)
-    monkeypatch.setattr(Search, "_go_on", noted)
+    monkeypatch.setattr(Strand, "work", noted)
     return seen
 
 

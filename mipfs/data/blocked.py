@@ -222,6 +222,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         scaling: str = "none",
         is_sparse: bool | None = None,
         largest: float = np.inf,
+        *,
         rules: int = RULES,
         weights: Array | None = None,
     ) -> None:

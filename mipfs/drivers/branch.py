@@ -431,6 +431,8 @@ def _gone_on(
 
 def kernels(problem: Problem, relax: str | None = None) -> Sequence[Sequence[Step]]:
     """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
+    if problem.is_one_master:
+        return ()
     everything, stop = np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)
     relaxation = RowsRelaxation(problem, everything, lambda: False, stop, relax=relax)
     own = relaxation.footpath.kernels(relaxation.propagation.sides)

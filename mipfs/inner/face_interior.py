@@ -49,7 +49,7 @@ class FaceInterior:
         return Solution(solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b)
 
     def _of_whole(self, face: Face, atoms: Integers, tol: float, must_stop: Callable[[], bool]) -> Solution:
-        """The same on the whole problem, with σ = 0 of all other atoms."""
+        """Solve the whole problem over the face, with σ = 0 of all other atoms."""
         low, high = self.problem.selection.sigma_bounds()
         high = high * mask_of(self.problem.atoms.count, atoms)
         solved = Boolean(self.problem, must_stop).solve(low, high, 0.0, lambda lower, upper: upper - lower <= tol)

@@ -15,6 +15,11 @@ LOSSES = {
     "structural": "mipfs.losses.structural",
 }
 
+BUILT_IN = tuple(LOSSES)
+JOINT, ODDS = ("structural",), ("logistic",)
+"""Those of all samples at once, and those whose scores are log odds: what reads results asks, and loads no kernel for
+that. Losses of one's own are asked themselves."""
+
 
 def get_loss(name: str) -> Any:
     """A loss by its name: the ``LOSS`` of its file, a `mipfs.losses.base.Loss`, but for the structural one.
@@ -31,12 +36,16 @@ def get_loss(name: str) -> Any:
 
 def is_joint(name: object) -> bool:
     """Whether a name is that of a loss of all samples at once, which is no sum over them."""
-    return isinstance(name, str) and name in LOSSES and not get_loss(name).pointwise
+    if not isinstance(name, str) or name not in LOSSES:
+        return False
+    return name in JOINT if name in BUILT_IN else not get_loss(name).pointwise
 
 
 def says_odds(name: object) -> bool:
     """Whether a name is that of a loss whose scores are log odds (`Loss.says_odds`)."""
-    return isinstance(name, str) and name in LOSSES and bool(get_loss(name).says_odds)
+    if not isinstance(name, str) or name not in LOSSES:
+        return False
+    return name in ODDS if name in BUILT_IN else bool(get_loss(name).says_odds)
 
 
 def loss_of(problem: Any) -> Any:

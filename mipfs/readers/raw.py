@@ -55,7 +55,7 @@ class Preparing:
         return column in self.features if self.is_new else self.rules >= CELLS_RULES
 
     def makes_one(self, words: int) -> bool:
-        """Whether a column of so many words makes one feature, of the last of them in order, and not one of each.
+        """Whether a column of that number of words makes one feature, of the last in order, and not one of each.
 
         In rows that a classifier is used on two words may be two of many.
         """

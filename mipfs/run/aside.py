@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
@@ -28,7 +29,9 @@ class Aside(Part):
     """
 
     def __init__(self, whole: Run) -> None:
-        super().__init__(whole, np.arange(whole.problem.atoms.count))
+        # The whole run keeps the limits, of memory too: begun late, a limit of its own could be passed already.
+        options = replace(whole.options, memory_limit=None)
+        super().__init__(whole, np.arange(whole.problem.atoms.count), options)
         self.sharpness = whole.sharpness
         self.catch_up()
 

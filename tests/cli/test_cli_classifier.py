@@ -74,7 +74,7 @@ def test_the_label_column_is_remembered(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_category_that_training_did_not_see(cli: Cli, tmp_path: Path) -> None:
     data, saved, new = tmp_path / "d.csv", tmp_path / "r.json", tmp_path / "new.csv"
-    data.write_text("home,x,label\n" + "".join(f"{'ab'[i % 2]},{i % 3},{i % 2}\n" for i in range(12)))
+    data.write_text("home,x,label\n" + "".join(f"{'abad'[i % 4]},{i % 3},{i % 2}\n" for i in range(12)))
     assert cli("solve", "fsp-m", data, "-p", "M=1", "--quiet", "--json", saved).code == 0
     new.write_text("home,x,label\na,1,0\nc,1,1\n")
     for command in ("predict", "evaluate"):

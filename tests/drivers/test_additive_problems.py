@@ -112,7 +112,8 @@ def test_a_saved_result_predicts_from_raw_values(
 
 def test_data_frames_and_words() -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"size": np.arange(12.0), "colour": ["red", "blue"] * 6, "y": [1, 1, 1, 0, 0, 0] * 2})
+    colours = ["red", "blue", "green"] * 4
+    frame = pandas.DataFrame({"size": np.arange(12.0), "colour": colours, "y": [1, 1, 1, 0, 0, 0] * 2})
     data = mipfs.read(frame, label="y")
     result = mipfs.solve(mipfs.Problem(data, atoms=atoms.make("additive-hik", data), M=3, C=1.0), "branch")
     assert mipfs.verify(result, data).accepted

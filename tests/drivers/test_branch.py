@@ -91,7 +91,8 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
 
     def opened() -> Tree:
         none = {"pause": 0.0, "share": 0.0, "beside": 0.0, "brief": 0.0}
-        settings = BranchSettings(search=SearchSettings(after_nodes=0, at_once=7, few=3, hopeful=hopeful, **none))
+        asked = {"after_nodes": 0, "at_once": 7, "few": 3, "strands": 1}
+        settings = BranchSettings(search=SearchSettings(hopeful=hopeful, **asked, **none))
         run = Run(one(300, 30, 12, 4.0), Options(), settings=settings)
         begun = gbd.begin(run)
         assert begun is not None
@@ -104,7 +105,8 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
     whole.supports.search(whole.supports.pool)
     search, counts = Search(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
-        search.begin()()
+        works = search.begin()
+        search.collect(lambda works=works: [work() for work in works])
         counts.append(tree.supports.subproblem.count)
     assert len(counts) > 2
     assert np.diff(counts).max() == most

@@ -384,7 +384,7 @@ def test_one_node_relaxed_to_its_end_is_an_svm_where_all_are_in() -> None:
     problem = problem_of("plain", "logistic", 3, M=8)
     solver = Batch(problem, np.arange(8), NEVER)
     X, y, c = np.asarray(problem.data.X), problem.data.y, problem.c_i
-    Z = X - X.mean(axis=0)
+    Z = X
 
     def value(point: Array) -> float:
         margins = y * (Z @ point[:-1] + (point[-1] if problem.bias else 0.0))

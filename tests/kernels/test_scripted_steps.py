@@ -297,3 +297,64 @@ def test_below_a_node_every_selection_is_pruned_or_given_back(fixes: int, monkey
                 assert 0 <= piece.places[here].dual < total.duals  # closed by a dual vector of the piece
     assert any(here not in back for here in ends)
     assert set(back) <= ends
+
+
+@pytest.mark.parametrize(
+    ("bound", "why", "holds", "decided", "steps", "is_split"),
+    [
+        (3.0, subtree.OPEN, True, False, ["keep_dual", "prune"], False),
+        (1.0, subtree.STUCK, True, False, ["keep_dual", "offer"], False),
+        (1.0, subtree.LEAF, True, False, ["keep_dual", "offer", "hand_down"], False),
+        (1.0, subtree.OPEN, False, False, ["keep_dual", "offer", "hand_down", "fix"], False),
+        (1.0, subtree.OPEN, True, True, ["keep_dual", "offer", "hand_down", "fix", "is_decided"], False),
+        (1.0, subtree.OPEN, True, False, ["keep_dual", "offer", "hand_down", "fix", "is_decided"], True),
+    ],
+)
+def test_what_becomes_of_a_relaxed_node(
+    bound: float,
+    why: int,
+    holds: bool,
+    decided: bool,
+    steps: list[str],
+    is_split: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pruned, stuck, a leaf, emptied by the rows, decided, or split: the steps until then, in order."""
+    at = begun(4)
+    at.limit.cutoff, at.work.now[0].fixes, at.work.now[0].node = 3.0, 1, 0
+    done: list[str] = []
+    for name, answer in (
+        ("prune", None),
+        ("offer", None),
+        ("hand_down", None),
+        ("fix", holds),
+        ("is_decided", decided),
+    ):
+        monkeypatch.setattr(subtree, name, lambda *_, name=name, answer=answer: (done.append(name), answer)[1])
+
+    def keep_dual(*_: Any) -> None:
+        done.append("keep_dual")
+        at.piece.nodes[0].bound = bound
+
+    monkeypatch.setattr(subtree, "keep_dual", keep_dual)
+    found = subtree.fathom.py_func(at.alive, at.grid, at.sides, at.limit, at.piece, at.work, why)
+    assert (found, done) == (is_split, steps)
+    assert bound >= 3.0 or at.piece.nodes[0].why == why
+
+
+@pytest.mark.parametrize(("is_split", "place", "ends"), [(True, 0, "split"), (False, 0, "leaf"), (False, -1, "done")])
+def test_a_node_that_another_relaxed_is_split_or_a_leaf(
+    is_split: bool, place: int, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decided node has nothing left to relax: it is a leaf; one that is closed is left as it is."""
+    at = begun(4)
+    node = at.piece.nodes[0]
+    node.place, node.why = place, subtree.OPEN
+    split: list[int] = []
+    monkeypatch.setattr(subtree, "lent", lambda given: given)
+    monkeypatch.setattr(subtree, "piece_of", lambda pieces, of: at.piece)
+    monkeypatch.setattr(subtree, "fathom", lambda *_: is_split)
+    monkeypatch.setattr(subtree, "split", lambda *_: split.append(1))
+    subtree.settle_relaxed.py_func(None, at.alive, at.grid, at.sides, [at.limit], at.piece, at.work, 0)
+    assert bool(split) == (ends == "split")
+    assert (node.why == subtree.LEAF) == (ends == "leaf")

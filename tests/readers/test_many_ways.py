@@ -127,7 +127,7 @@ def test_a_word_that_training_did_not_see_may_be_none_of_those(
 
 def test_rows_with_unknown_words_are_counted_whatever_the_scale_and_columns_that_are_given_stay() -> None:
     r = np.random.default_rng(3)
-    frame = pd.DataFrame({"a": r.normal(size=120), "b": r.choice(["u", "v"], 120)})
+    frame = pd.DataFrame({"a": r.normal(size=120), "b": r.choice(["u", "v", "w"], 120)})
     frame["y"] = np.where(frame.a + (frame.b == "u") > 0.3, "p", "n")
     result = mipfs.solve(mipfs.Problem(mipfs.read(frame, label="y"), M=2, C=1.0))
     new = frame.copy()
@@ -137,13 +137,13 @@ def test_rows_with_unknown_words_are_counted_whatever_the_scale_and_columns_that
         result.predict(scaled)
     with pytest.warns(DataWarning, match="such as 'z', in 3 rows"):
         result.predict(scaled, unknown="none")
-    given = frame.assign(**{"b=u": 0.0, "b=v": 1.0})
+    given = frame.assign(**{"b=u": 0.0, "b=v": 1.0, "b=w": 0.0})
     assert np.array_equal(result.decision_function(given), result.decision_function(given, unknown="none"))
 
 
 def test_estimators_take_unknown_words_where_they_are_told_to() -> None:
     r = np.random.default_rng(2)
-    X = pd.DataFrame({"a": r.normal(size=150), "b": r.choice(["u", "v"], 150)})
+    X = pd.DataFrame({"a": r.normal(size=150), "b": r.choice(["u", "v", "w"], 150)})
     y = np.where(X.a + (X.b == "u") > 0.3, 1, 0)
     strict, mild = mipfs.FSPClassifier(M=2).fit(X, y), mipfs.FSPClassifier(M=2, unknown="none").fit(X, y)
     new = X.copy()
