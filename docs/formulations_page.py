@@ -14,7 +14,7 @@ STATED_BY = {
     "fsp-lambda": ("perspective.py", ()),
     "fgm": ("qcqp_relaxation.py", ("declare",)),
     "boolean": ("boolean_relaxation.py", ("program_of",)),
-    "reduced-mkl": ("reduced_mkl.py", ("_dual", "_primal")),
+    "reduced-mkl": ("reduced_mkl.py", ("_dual", "primal")),
     "structural": ("structural_dual.py", ("_dual", "_primal")),
 }
 """The functions that state a program, where that is not `declare` of the file of its name."""

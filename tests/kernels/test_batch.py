@@ -236,8 +236,8 @@ def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str)
     value = 0.5 * np.divide(own, found, out=np.zeros(k), where=found > 1e-9).sum()
     value += 0.5 * rx * np.square(lanes.w[0] - v).sum()
     assert value == pytest.approx(least, rel=2e-3)
-    assert np.all(A @ found <= high + 2e-3)
-    assert np.all(A @ found >= low - 2e-3)
+    assert np.all(A @ found <= high + 1e-2)
+    assert np.all(A @ found >= low - 1e-2)
 
 
 @pytest.mark.parametrize("bias", [True, False])
