@@ -399,7 +399,6 @@ def test_onsvm_is_the_linear_program(bias: bool) -> None:
     bounds = [(0, None)] * (2 * P + n) + [(None, None)] * len(free)
     answer = linprog(cost, A_ub=-columns, b_ub=-np.ones(n), bounds=bounds)
     assert declared.cvxpy.value == pytest.approx(answer.fun, rel=1e-8)
-    w = np.asarray(declared.variables["w"].value)
     alpha = np.asarray(declared.variables["alpha"].value)
     assert np.max(np.abs(X.T @ (alpha * y))) <= 1 + 1e-8
     assert not declared.is_relaxation
