@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.card_joint import check_joint, parted
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
 from mipfs.check.in_unit import in_unit
 from mipfs.check.known import same
-from mipfs.check.points import MOST_BINS, Line, lines_of, totals
+from mipfs.check.points import MOST_BINS, PREFIX, Line, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
 from mipfs.check.scaling import OnScale
@@ -130,7 +129,9 @@ def _check(
     result = document["result"]
     found |= {"version": version, "unchecked": (SEARCH, HISTORY, *([UNPROVEN] if version == 1 else []))}
     own: dict[str, Any] = {}
-    if not isinstance(arrays, str):
+    if not isinstance(arrays, str) and any(name.startswith(PREFIX) for name in arrays):
+        from mipfs.check.card_joint import parted  # most cards have no such proof
+
         arrays, own = parted(arrays)
     require(
         "joint" in document or not own, "beside the card stands a proof of features and points that it does not name"
@@ -158,6 +159,8 @@ def _check(
     found |= {"objective": objective, "threshold": threshold} | _search(document, claimed)
     if "joint" in document:
         require(not isinstance(arrays, str), str(arrays))
+        from mipfs.check.card_joint import check_joint
+
         found["joint"] = check_joint(document, own, data, statement)
         found["unchecked"] = (HISTORY,)
     _check_totals(document, data, lines, threshold, version, found)

@@ -19,12 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.points import Line, due_lines, ends_of
+from mipfs.check.points import PREFIX, Line, due_lines, ends_of
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, U, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
-PREFIX = "joint_"
 VECTORS = {f"dual_{name}" for name in ("q", "start", "bytes", "level", "width", "top")}
 TREE = {"split", "value", "children", "leaf"}
 NAMES = frozenset(f"{PREFIX}{name}" for name in VECTORS | TREE)

@@ -26,6 +26,8 @@ MOST_BINS = 1000
 MOST_DECIMALS = 17
 MOST_DIGITS = 17
 LARGEST_POWER = 300
+PREFIX = "joint_"
+"""Of the arrays that prove the features and points of a card together (`mipfs.check.card_joint`)."""
 
 
 @dataclass(frozen=True, eq=False)

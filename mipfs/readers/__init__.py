@@ -19,7 +19,6 @@ from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.over_weights import WeightRow
 from mipfs.data.recipe import Prepared, Recipe
 from mipfs.data.rules import KNOWN_RULES, RULES
-from mipfs.data.suspects import warn_of_suspects
 from mipfs.data.table_reading import StatedWords
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
@@ -247,6 +246,8 @@ def _read(
         advise_scale(instance.block().values, names, path)
     is_looked, said = looks
     if is_looked and (sidecar.checks if said is None else said) is not False:
+        from mipfs.data.suspects import warn_of_suspects  # what verifies looks for none
+
         warn_of_suspects([instance], str(path), stacklevel=5)  # through `read` and what declares it
     return instance
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,16 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
 from mipfs.plumbing.registry import entered
-from mipfs.selection.derived import ChvatalGomory
-from mipfs.selection.selection import Selection
+
+if TYPE_CHECKING:  # commands that solve nothing list separators too
+    from mipfs.selection.derived import ChvatalGomory
+    from mipfs.selection.selection import Selection
+
+    Separator = Callable[[Selection, npt.NDArray[np.float64]], Iterable[ChvatalGomory]]
 
 SEPARATORS = {
     "covers": "mipfs.separators.covers",
 }
-Separator = Callable[[Selection, npt.NDArray[np.float64]], Iterable[ChvatalGomory]]
 
 
 def get_separator(name: str) -> Separator:

@@ -48,7 +48,7 @@ def problem_of(kind: str, loss: str, seed: int, n: int = 40, p: int = 8, **optio
     X = r.normal(size=(n, p))
     y = np.where(X[:, :3].sum(axis=1) + 2.0 * r.normal(size=n) > 0.0, 1.0, -1.0)
     weights = r.uniform(0.3, 3.0, n) if seed % 2 else None
-    data = mipfs.Instance.from_arrays(X, y, scale="standard", sample_weight=weights)
+    data = mipfs.Instance.from_arrays(X, y, scale="standard", sample_weight=weights, counts=np.ones(n))
     names, more = list(data.feature_names), dict[str, Any]()
     if kind == "signs":
         more["weight_bounds"] = {f: [(0.0, None), (None, 0.0), (None, None)][r.integers(3)] for f in names}
@@ -186,7 +186,7 @@ def test_trees_end_at_the_optimum(kind: str, loss: str) -> None:
 def test_a_tree_does_not_depend_on_the_threads(kind: str, seed: int) -> None:
     problem = problem_of(kind, "hinge", seed, n=80, p=30, M=5)
     one, two = (mipfs.solve(problem, driver="branch", threads=threads, relax="batch") for threads in (1, 2))
-    assert dict(one.counters)["nodes"] > 5
+    assert dict(one.counters)["nodes"] > 20
     assert dict(one.counters) == dict(two.counters)
     assert one.bound == two.bound
     assert one.weights == two.weights

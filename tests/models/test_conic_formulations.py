@@ -55,7 +55,7 @@ def make(seed: int, **parameters: Any) -> Problem:
     keys = ("rows", "select", "scale", "penalty")
     extra = {name: parameters.pop(name) for name in keys if name in parameters}
     stored = sparse.csc_array(np.where(np.abs(X) < 0.5, 0.0, X)) if parameters.pop("sparse", False) else X
-    data = Instance.from_arrays(stored, y, sample_weight=rng.uniform(0.5, 2.0, n), **extra)
+    data = Instance.from_arrays(stored, y, sample_weight=rng.uniform(0.5, 2.0, n), counts=np.ones(n), **extra)
     return Problem(data, **{"C": 0.7, **parameters})
 
 
@@ -399,6 +399,8 @@ def test_onsvm_is_the_linear_program(bias: bool) -> None:
     bounds = [(0, None)] * (2 * P + n) + [(None, None)] * len(free)
     answer = linprog(cost, A_ub=-columns, b_ub=-np.ones(n), bounds=bounds)
     assert declared.cvxpy.value == pytest.approx(answer.fun, rel=1e-8)
+    w = np.asarray(declared.variables["w"].value)
+    assert np.any(w == 0.0), "a vertex has zeros"
     alpha = np.asarray(declared.variables["alpha"].value)
     assert np.max(np.abs(X.T @ (alpha * y))) <= 1 + 1e-8
     assert not declared.is_relaxation
