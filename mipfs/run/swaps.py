@@ -63,11 +63,6 @@ class Swaps:
             k = k + 1 if sigma is before else 0
         return sigma
 
-    def shaking(self, random: np.random.Generator) -> Iterator[None]:
-        """Climb from the incumbent with some features exchanged at random, again and again."""
-        while (yield from self.restarting(random)):
-            pass
-
     def restarting(self, random: np.random.Generator) -> Generator[None, None, bool]:
         """Climb from the incumbent with some features exchanged at random; whether another restart may do so."""
         run = self.supports.run

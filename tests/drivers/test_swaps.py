@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ def mask(ids: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     sigma = np.zeros(P, dtype=bool)
     sigma[list(ids)] = True
     return sigma
+
+
+def shaking(swaps: Swaps, random: np.random.Generator) -> Iterator[None]:
+    """Restart as long as there is something to restart from."""
+    while (yield from swaps.restarting(random)):
+        pass
 
 
 def begun(problem: Problem) -> tuple[Run, Swaps]:
@@ -79,7 +86,7 @@ def test_forced_features_stay_where_they_are() -> None:
     start = mask((0, 8, 9))
     for _ in swaps.climbing(start):
         pass
-    for _ in itertools.islice(swaps.shaking(np.random.default_rng(1)), 60):
+    for _ in itertools.islice(shaking(swaps, np.random.default_rng(1)), 60):
         pass
     for key in swaps.supports.found:
         sigma = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=P).astype(bool)
@@ -99,7 +106,7 @@ def test_restarts_find_the_optimum_that_a_climb_misses() -> None:
         for _ in swaps.climbing(mask((7, 8, 9)), (1,)):
             pass
         missed += run.objective > best * (1.0 + 1e-6)
-        for _ in itertools.islice(swaps.shaking(np.random.default_rng(0)), 200):
+        for _ in itertools.islice(shaking(swaps, np.random.default_rng(0)), 200):
             pass
         assert run.objective == pytest.approx(best, rel=1e-6)
     assert missed > 0
@@ -111,7 +118,7 @@ def test_restarts_that_the_rows_forbid_end() -> None:
     problem = Problem(drawn(6), M=2, C=1.0).with_rows(row, 2.0, np.inf)
     run, swaps = begun(problem)
     swaps.supports.evaluate(mask((0, 1)))
-    assert sum(1 for _ in itertools.islice(swaps.shaking(np.random.default_rng(0)), 300)) == 300
+    assert sum(1 for _ in itertools.islice(shaking(swaps, np.random.default_rng(0)), 300)) == 300
     assert run.incumbent is not None
     assert run.incumbent.selected.tolist() == [0, 1]
 
