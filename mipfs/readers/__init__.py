@@ -188,15 +188,8 @@ def _read(
 
     `looks`: whether it is looked for what is suspect where nobody says, and what is said. `rules`: None for today's.
     """
-    path = as_frame(path)
-    frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
-    if label is not None and not isinstance(label, (str, int, np.integer)):
-        raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
-    label = None if label is None else str(label)  # pandas numbers columns without names
-    if scale is not None and scale not in SCALINGS:
-        raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
-    if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
-        raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
+    frame, path, label = _source(path, label)
+    _check_asked(frame, path, scale, n_features)
     sidecar = Sidecar(path) if frame is not None else Sidecar.beside(path)
     asked_words = sidecar.words if words is None else words
     meant = asked_words.kept if isinstance(asked_words, StatedWords) else tuple(asked_words)
@@ -205,12 +198,7 @@ def _read(
     else:
         asked_recipe = recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar)
     preparing = Preparing(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
-    if frame is not None:
-        table = from_frame(frame, label, preparing=preparing)
-        assert table.names is not None
-        names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
-    else:
-        table, names = _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
+    table, names = _table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
     if frame is not None or format_of(path) in PREPARED:
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
@@ -250,6 +238,34 @@ def _read(
 
         warn_of_suspects([instance], str(path), stacklevel=5)  # through `read` and what declares it
     return instance
+
+
+def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
+    """The data frame, or None; the path, or what stands for one; and the name of the column of labels as a string."""
+    path = as_frame(path)
+    frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
+    if label is not None and not isinstance(label, (str, int, np.integer)):
+        raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
+    return frame, path, None if label is None else str(label)  # pandas numbers columns without names
+
+
+def _check_asked(frame: Any, path: Any, scale: Scaling | None, n_features: int | None) -> None:
+    """Refuse a scaling that is none, and a number of features for what says its own."""
+    if scale is not None and scale not in SCALINGS:
+        raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
+    if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
+        raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
+
+
+def _table(
+    frame: Any, path: Any, sidecar: Sidecar, label: str | None, n_features: int | None, preparing: Preparing
+) -> tuple[Table, Sequence[str]]:
+    """The table of a data frame or a file with its labels, and the names of its features."""
+    if frame is None:
+        return _load(path, sidecar, label, n_features, labelled=True, preparing=preparing)
+    table = from_frame(frame, label, preparing=preparing)
+    assert table.names is not None
+    return table, checks.feature_names(table.names, table.X.shape[1], str(path))
 
 
 def _weight_bounds(
