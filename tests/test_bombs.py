@@ -30,7 +30,7 @@ if sys.platform == "linux":
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("name", bombs.BOMBS if sys.platform == "linux" else [])
 def test_a_bomb_is_refused_or_read_within_bounds(name: str, tmp_path: Path) -> None:
     bomb = bombs.BOMBS[name]
@@ -77,6 +77,7 @@ def test_what_is_allowed_follows_the_bytes_of_the_file(monkeypatch: pytest.Monke
         room.most(0)
 
 
+@pytest.mark.slow
 def test_more_is_read_where_the_user_allows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "FREE", 1000)
     file = tmp_path / "d.csv.gz"

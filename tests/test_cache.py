@@ -76,6 +76,7 @@ def test_where_all_is_as_expected_code_lies_in_our_folder(folder: Path) -> None:
     assert _are_ours(folder) == [True]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "other"),
     [

@@ -76,7 +76,7 @@ def exact_cases() -> list[Any]:
     return made
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize(("driver", "kind", "loss"), exact_cases())
 def test_atoms_are_solved_as_enumeration_has_them_or_refused(driver: str, kind: str, loss: str) -> None:
     if driver == "monolithic":
@@ -120,6 +120,7 @@ def optimum(place: int) -> mipfs.Result:
     return mipfs.solve(problems()[place], "gbd", gap=1e-7)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", [name for name in capabilities() if name != "monolithic"])
 def test_a_driver_carries_what_it_declares_and_refuses_the_rest(driver: str) -> None:
     """Against `gbd`, which enumeration has checked: a bound below its optimum, an incumbent that is allowed."""
@@ -137,6 +138,7 @@ def test_a_driver_carries_what_it_declares_and_refuses_the_rest(driver: str) -> 
         assert problem.selection.contains(sigma)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [entry.name for entry in formulation.table()])
 def test_a_formulation_declares_what_it_carries_and_refuses_the_rest(name: str) -> None:
     declare = formulation.load(name).declare

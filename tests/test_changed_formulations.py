@@ -114,7 +114,7 @@ def right(result: Result, problem: Problem, change: Change, names: Iterable[str]
         assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(47)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_added_rows_hold_in_every_driver(name: str, kind: str) -> None:
@@ -327,6 +327,7 @@ def own(problem: Problem, *more: Any, sigma: Any = None, flat: Any = lambda s: s
     return Formulation(problem, program, sigma, {"w": w})
 
 
+@pytest.mark.slow
 def test_a_program_of_ones_own() -> None:
     problem = Problem(data(), loss="squared-hinge", bias=False, M=M, C=2.0)
     assert compile(own(problem)) is problem, "what the problem says already is no row"

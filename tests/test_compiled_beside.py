@@ -61,6 +61,7 @@ def test_processes_beside_end_when_they_are_told_to(tmp_path: Path) -> None:
     assert not _is_alive(_pid(path))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc")
 def test_a_process_beside_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     path = tmp_path / "pid"

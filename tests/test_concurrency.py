@@ -100,6 +100,7 @@ def solved_whole(seed: int, folder: Path) -> tuple[str, bytes]:
     return written(mipfs.solve(hard(seed), "branch", gap=1e-6, threads=3, iteration_limit=3000), folder)
 
 
+@pytest.mark.slow
 @forks
 def test_a_child_that_is_forked_after_a_solve_with_threads_solves_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +122,7 @@ def test_a_child_that_is_forked_after_a_solve_with_threads_solves_the_same(
     assert solved_whole(0, tmp_path / "again") == whole
 
 
+@pytest.mark.slow
 def test_two_solves_at_once_are_those_of_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = begun_beside(monkeypatch)
     usual = [solved_whole(seed, tmp_path / f"{seed}") for seed in (0, 1)]

@@ -83,6 +83,7 @@ def test_what_the_intercept_is_cannot_be_forged(driver: str, given: dict[str, An
         assert not mipfs.verify(dataclasses.replace(result, params=left), data).accepted, params
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["two_layer", "branch"])
 def test_forged_constants_bounds_and_names_are_refused(driver: str, tmp_path: Path) -> None:
     data = draw(4, scale="standard")
@@ -169,6 +170,7 @@ def test_rows_penalties_and_groups_are_about_the_features_alone() -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_found_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without an intercept: OPTIMAL, nothing selected and F1 = 0, whatever C."""
     X, y = rare()
@@ -222,6 +224,7 @@ def test_weights_that_are_rounding_are_called_so() -> None:
     assert "worth no more" not in real.summary()
 
 
+@pytest.mark.slow
 def test_paths_ladders_lists_states_and_validation(tmp_path: Path) -> None:
     data = draw(2, n=9)
     problem = Problem(data, loss="structural", measure="f1", M=2, C=40.0)

@@ -207,6 +207,7 @@ def test_a_right_driver_passes() -> None:
     assert differential.check(case, GBD, driver_that(case, lambda _: None)) == "feasible"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("message", SPOILT)
 def test_a_wrong_driver_is_caught(message: str) -> None:
     case = a_case_that(lambda case: case.bias)
@@ -250,6 +251,7 @@ def test_a_failure_prints_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -
     assert printed.endswith("0 passed, 2 failed\n")
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("cases", sorted(differential.CASES))
 @pytest.mark.parametrize("driver", ["branch", "gbd"])

@@ -107,7 +107,7 @@ def test_aytug_one(p: int, M: int, C: float, optimum: float, digits: float) -> N
     assert result.objective == pytest.approx(own.upper, rel=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("M", "C", "optimum"),
     [
@@ -129,6 +129,7 @@ WDBC_M5 = 44.257777, 44.26010463
 """C = 1, M = 5: the value published (a solver's, at its own tolerances), and that of x14, x22, x24, x28, x29."""
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_a_valid_bound_and_a_classifier_that_recomputes() -> None:
     X, y = wdbc()
     names = tuple(f"x{j + 1}" for j in range(X.shape[1]))

@@ -41,7 +41,7 @@ def problem_at(size: float, C: float = 2.0, **more: Any) -> Problem:
     return Problem(Instance.from_arrays(*arrays_of(size)), C=C / size / size, M=2, **more)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("seed", range(140))
 def test_a_far_problem_is_solved_and_checked_as_the_near_one(seed: int) -> None:
     j = EXPONENTS[seed % len(EXPONENTS)]
@@ -78,7 +78,7 @@ def moved_document(document: Any, arrays: Any, sha256: str, j: int) -> tuple[Any
     return found, stored
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(41)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_forged_result_about_far_columns_has_the_verdict_of_its_near_copy(seed: int) -> None:
     j, problem = EXPONENTS[seed % len(EXPONENTS)], far_columns.varied(1000 + seed)
@@ -109,7 +109,7 @@ def test_a_forged_result_about_far_columns_has_the_verdict_of_its_near_copy(seed
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(43)
 @pytest.mark.parametrize("seed", [34, 35, 36, 39, 57, 58, 59])
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
@@ -151,6 +151,7 @@ def test_evaluate_predict_and_scores_are_those_of_the_near_copy(size: float) -> 
     assert set(other.scaling["scale"].values()) == {1.0}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [FAR, TINY])
 def test_a_path_over_C_and_the_estimator_take_far_columns(size: float) -> None:
     Cs = [0.1, 1.0, 10.0]
@@ -237,6 +238,7 @@ def test_ordinary_columns_are_computed_with_as_they_are() -> None:
     assert zeros.in_unit is zeros
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("largest", [2.0**260, 2.0**332, 2.0**-251.5, 2.0**-800, 5e-324, 1.7e308])
 @pytest.mark.parametrize("C", [1e-300, 1e-180, 1e-20, 1.0, 1e19, 1e150, 1e300])
 def test_a_unit_brings_columns_and_C_within_their_ranges(largest: float, C: float) -> None:

@@ -21,6 +21,7 @@ def raw(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X @ r.standard_normal(5) + 4 * r.standard_normal(70) > 1, 1.0, -1.0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csc_array])
 def test_every_fold_is_scaled_by_its_training_part_alone(stored: type) -> None:
     X, y = raw(0)

@@ -40,6 +40,7 @@ def left() -> Iterator[Callable[[], set[Any]]]:
     assert not set(multiprocessing.active_children()) - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 3, 9])
 def test_pieces_come_in_order_whoever_is_first(jobs: int) -> None:
     def work(k: int) -> tuple[int, int]:
@@ -53,6 +54,7 @@ def test_pieces_come_in_order_whoever_is_first(jobs: int) -> None:
     assert (len(others) > 0) == (jobs > 1)
 
 
+@pytest.mark.slow
 def test_what_a_process_keeps_is_its_own() -> None:
     kept = [0]
 
@@ -64,6 +66,7 @@ def test_what_a_process_keeps_is_its_own() -> None:
     assert kept == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_the_first_error_is_raised_whichever_comes_first(jobs: int) -> None:
     def work(k: int) -> int:
@@ -88,6 +91,7 @@ class Odd(Exception):
         super().__init__(f"{one} and {other}")
 
 
+@pytest.mark.slow
 def test_an_error_that_cannot_travel_says_what_it_was() -> None:
     def work(k: int) -> int:
         raise Odd(k, 1)
@@ -96,6 +100,7 @@ def test_an_error_that_cannot_travel_says_what_it_was() -> None:
         list(Forked(2)(work, 4, 0))
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_loses_time_only(tmp_path: Path) -> None:
     parent = os.getpid()
 
@@ -110,6 +115,7 @@ def test_a_process_that_is_killed_loses_time_only(tmp_path: Path) -> None:
     assert (tmp_path / "killed").exists()
 
 
+@pytest.mark.slow
 def test_where_all_are_killed_nothing_is_found() -> None:
     parent, found = os.getpid(), []
 
@@ -125,6 +131,7 @@ def test_where_all_are_killed_nothing_is_found() -> None:
     assert found == [0, 1]
 
 
+@pytest.mark.slow
 def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
     asked = Forked(3)(lambda k: time.sleep(0.01 if k == 0 else 60.0), 6, 0)
     next(asked)
@@ -134,6 +141,7 @@ def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
     assert not left()
 
 
+@pytest.mark.slow
 def test_memory_decides_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     room = forked.OWN_BYTES + 1000
     monkeypatch.setattr(forked, "available", lambda: 2 * room / forked.MEMORY_SHARE)
@@ -182,6 +190,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_signal_ends_all(number: int, whole: bool) -> None:

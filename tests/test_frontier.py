@@ -50,6 +50,7 @@ def test_the_points_stand_in_the_order_that_was_asked_and_more_is_never_worse(
     assert found.to_csv().splitlines()[0].endswith("bought_least,bought_most")
 
 
+@pytest.mark.slow
 def test_a_frontier_is_saved_verified_and_read_back(found: mipfs.SolutionPath, tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     found.save(path)
@@ -85,6 +86,7 @@ def test_a_frontier_over_M_is_a_path_along_it(data: mipfs.Instance) -> None:
     check_stated(json.loads(found.to_json()))
 
 
+@pytest.mark.slow
 def test_a_parity_has_a_frontier_over_its_ends(data: mipfs.Instance, tmp_path: Path) -> None:
     by = np.arange(data.n_samples) % 2
     rows = parity(data, by, 0.1)

@@ -43,7 +43,7 @@ def test_the_corpus_is_small() -> None:
     assert sum(path.stat().st_size for path in fuzz.CORPUS.rglob("*") if path.is_file()) < MOST_BYTES
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ["svmlight", "csv", "toml", "npz", "lp", "result", "bench"])
 def test_mutated_files_are_read_or_refused(name: str) -> None:
     campaign = fuzz.Campaign(name, seed=1, guided=False)

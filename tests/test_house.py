@@ -39,6 +39,7 @@ def test_errors_of_the_package_are_one_family() -> None:
     assert isinstance(mipfs.errors, ModuleType)
 
 
+@pytest.mark.slow
 def test_the_engine_and_import_mipfs_load_none_of_the_heavy_packages() -> None:
     code = (
         "import sys, mipfs, mipfs.problem, mipfs.run.run, mipfs.result.result\n"
@@ -106,6 +107,7 @@ def test_the_example_of_the_readme_prints_what_the_readme_says(
     assert float(value) == pytest.approx(float(number), rel=2e-4)
 
 
+@pytest.mark.slow
 def test_no_function_has_many_positional_parameters() -> None:
     many, package = set(), ROOT / "mipfs"
     for path in package.rglob("*.py"):

@@ -60,7 +60,7 @@ def below(lower: float, upper: float) -> bool:
     return lower <= upper + 1e-6 * abs(upper)
 
 
-@pytest.mark.sampled(47)
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "bias", "rows", "seed"), CASES)
 def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) -> None:
     problem = make(seed, rows, loss=loss, bias=bias)
@@ -93,6 +93,7 @@ def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) ->
         assert found[name].status == wanted
 
 
+@pytest.mark.slow
 def test_the_hull_is_strictly_above_the_box_where_the_budget_cuts_it() -> None:
     found = mipfs.compare(make(1, "budget", loss="squared-hinge"), rungs=["boolean", "convex-hull"])
     assert found["boolean"].value < found["convex-hull"].value * (1 - 1e-4)
@@ -161,6 +162,7 @@ def test_what_is_too_large_says_so_instead_of_running() -> None:
     assert mipfs.compare(Problem(wide, M=3), rungs=["sdp-ssvm"])["sdp-ssvm"].status.startswith("too large: 90 features")
 
 
+@pytest.mark.slow
 def test_limits_callbacks_and_bad_arguments() -> None:
     problem = make(2)
     idle = mipfs.compare(problem, time_limit=0.0)
@@ -192,6 +194,7 @@ def test_rows_that_no_selection_satisfies() -> None:
     assert json.loads(found.to_json())["incumbent"] is None
 
 
+@pytest.mark.slow
 def test_the_rho_form_is_compared_in_its_own_values() -> None:
     unit = make(1, loss="squared-hinge", bias=False)
     rungs = ["plain", "big-m", "nmmkl", "boolean", "exact"]
@@ -223,7 +226,7 @@ def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["cardinality", "dependencies"])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc"])
 def test_the_ladder_of_a_measure(measure: str, rows: str) -> None:
@@ -265,6 +268,7 @@ def test_the_plain_rung_of_a_measure_over_overlapping_groups_is_a_bound() -> Non
     assert 0 < chain[0] <= chain[1]
 
 
+@pytest.mark.slow
 def test_a_stalled_rung_is_not_called_solved_and_keeps_what_a_weaker_one_has_proven() -> None:
     X = np.zeros((10, 4))
     X[:, 0] = 0, 0, 0, 0.26, -1, 0.24, -0.55, 0, 0, 0

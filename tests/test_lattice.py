@@ -82,6 +82,7 @@ def test_a_word_of_infeasibility_excludes_nothing(monkeypatch: pytest.MonkeyPatc
     assert (sigma.tolist(), bound) == ([True, True, False], pytest.approx(-5.0))
 
 
+@pytest.mark.slow
 def test_a_search_over_whole_variables_without_ends_ends() -> None:
     extra = whole(2)
     row = sparse.csr_array([[0.0, 1.0, 0.0, 1.0, 15.0, 27.0]])

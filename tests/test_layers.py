@@ -88,6 +88,7 @@ def test_every_file_is_in_a_room() -> None:
     assert len(loose) < LOOSE, loose
 
 
+@pytest.mark.slow
 def test_imports_go_down() -> None:
     rank, wrong = {room: k for k, room in enumerate(ROOMS)}, []
     for room, path, line, name in every_import():

@@ -59,6 +59,7 @@ def test_against_brute_force(seed: int) -> None:
     assert least_weights.faults(over, Counter(), 3, np.random.default_rng(seed)) == []
 
 
+@pytest.mark.slow
 def test_a_larger_selection_may_be_worse() -> None:
     data = small()
     found = values(data)
@@ -75,6 +76,7 @@ def test_a_larger_selection_may_be_worse() -> None:
     assert "x1 >= 1.5 where it is selected" in result.summary()
 
 
+@pytest.mark.slow
 def test_a_list_has_what_costs_something() -> None:
     """A support with one more feature whose weight may not be 0 is no tie: it is listed by itself."""
     data = small()

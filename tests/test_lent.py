@@ -52,6 +52,7 @@ def filled_once_more(n):  # type: ignore[no-untyped-def]
     return found
 
 
+@pytest.mark.slow
 def test_what_is_lent_are_the_same_arrays() -> None:
     pair, record = Pair(np.array([1.0, 2.0]), np.array([3.0, 4.0])), np.zeros(5)
     before = [sys.getrefcount(array) for array in (*pair, record)]
@@ -95,6 +96,7 @@ def unknown(both):  # type: ignore[no-untyped-def]
     return lent(both).third
 
 
+@pytest.mark.slow
 def test_tuples_of_tuples_are_lent_by_their_address() -> None:
     """The fields of all kinds, also where what is lent is lent again, changes places, and is handed on."""
     both = Both(Pair(np.array([1.0, 2.0, 4.0]), np.zeros(3)), (np.array([7.0]), 3.0), 5, True)
@@ -121,6 +123,7 @@ def test_in_python_nothing_is_lent() -> None:
 STEERING = steering_of(NodeSettings())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prices", [(1.0, 1.0), (1.0, 2.0)])
 def test_a_model_step_has_the_owners_of_its_arrays_as_before(prices: tuple[float, float]) -> None:
     """By sweeps and by classes: points of its own are lent to some ten functions, and others' memory is taken."""

@@ -126,7 +126,7 @@ def test_a_spilled_proof_is_the_one_in_memory(rows: bool, tmp_path: Path, eager:
     assert mipfs.verify(spilled, problem.data).accepted
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_spilled_proof_goes_on(rows: bool, tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mipfs.readers.arrays.MAPPED_BYTES", 100)
@@ -153,7 +153,7 @@ def test_a_spilled_proof_goes_on(rows: bool, tmp_path: Path, eager: None, monkey
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     "options", [{}, {"pool_gap": 0.02}, {"iteration_limit": 80}, {"active": ("x1", "x2")}], ids=str
 )

@@ -70,6 +70,7 @@ def test_no_test_bag_is_a_concept_and_folds_cover_every_bag_once(musk: Any, fold
     assert sorted(seen) == list(range(24))
 
 
+@pytest.mark.slow
 def test_pooled_f1_and_the_largest_c(musk: Any) -> None:
     r = np.random.default_rng(2)
     truth, labels = r.choice([-1, 1], (2, 30)), r.choice([-1, 1], (2, 30))

@@ -44,6 +44,7 @@ class Bomb:
         return Path.touch, (self.path,)
 
 
+@pytest.mark.slow
 def test_pickles_are_read_only_between_own_processes() -> None:
     reads = re.compile(r"\bimport pickle\b|\bpickle\.loads?\b|Unpickler|allow_pickle=True|\bjoblib\.load\b|\bshelve\b")
     found = {

@@ -21,6 +21,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_pyomo_knows_the_solver_whatever_was_imported_first(order: str) -> None:
     program = f"{ORDERS[order]}\nprint(pyo.SolverFactory('mipfs').available())"

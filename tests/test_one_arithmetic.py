@@ -51,7 +51,7 @@ def ways(X: Array, y: Array) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize(("name", "options"), ATOMS, ids=lambda value: str(value))
@@ -73,6 +73,7 @@ def test_a_row_has_one_decision_value(name: str, options: dict[str, Any], scale:
     assert mipfs.verify(found, data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_raw_rows_fall_on_the_side_of_a_knot_where_training_had_them(seed: int) -> None:
     """Knots are training values: where raw values were scaled anew, 6 of 40 such problems lost more than was proven."""
@@ -106,7 +107,7 @@ def test_files_are_predicted_as_they_were_trained(tmp_path: Path, capsys: pytest
     assert loss == 10.0 * np.maximum(0.0, 1.0 - y * result.decision_function(X)).sum() <= result.objective * (1 + 1e-9)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("name", ["FSPClassifier", "FGMClassifier", "AdditiveFGMClassifier", "PolynomialFGMClassifier"])
 def test_estimators_give_a_row_one_value(name: str, scale: str) -> None:

@@ -77,7 +77,7 @@ def huber(Z: Array, y: Array, C: float) -> float:
     return float(minimize(value, np.zeros(Z.shape[1] + 1), method="BFGS", tol=1e-10).fun)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> None:
     """With its compiled functions no node but the root is an interior point; without them all are."""
@@ -269,7 +269,7 @@ def registered(place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("toy_regulariser").Shrunk
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "bias", "penalised", "has_rows"), REGULARISED)
 def test_a_regulariser(registered: Any, loss: str, bias: bool, penalised: bool, has_rows: bool) -> None:
     """Exact by three drivers, against all supports; certified, and what is forged is refused."""
@@ -490,6 +490,7 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mipfs.solve(problem, "branch", branching="best")
 
 
+@pytest.mark.slow
 def test_an_executor(place: Path) -> None:
     """Processes, of which one is killed in the middle: status, value and certificate are those of threads."""
     Processes = importlib.import_module("toy_executor").Processes
@@ -529,6 +530,7 @@ def test_a_measure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.objective == pytest.approx(min(values), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(baselines.BASELINES, "correlation", "toy_baseline")
     data = make()
@@ -553,6 +555,7 @@ def test_a_method_of_choosing_columns(place: Path, monkeypatch: pytest.MonkeyPat
     assert found.guarantee.margin is not None
 
 
+@pytest.mark.slow
 def test_an_atom(place: Path) -> None:
     """Columns that are never stored: solved exactly, by every driver, with a certificate, and used on new data."""
     Squares = importlib.import_module("toy_atom").Squares
@@ -576,6 +579,7 @@ def test_an_atom(place: Path) -> None:
     assert not mipfs.verify(best, Squares(new).view).accepted
 
 
+@pytest.mark.slow
 def test_atoms_that_are_searched(place: Path) -> None:
     """Never held, and found by their search: the optimum and the relaxation of all of them as stored columns."""
     Distances = importlib.import_module("toy_implicit").Distances
@@ -776,7 +780,7 @@ FORGED = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("how", FORGED)
 def test_a_forged_derivation_is_refused(place: Path, how: str) -> None:
     problem = conflicting()
@@ -805,6 +809,7 @@ def exact_row(A: Array, ub: Array, derivation: ChvatalGomory, M: int) -> tuple[l
     return [math.floor(v) for v in a], math.floor(end)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(30))
 def test_derived_rows_hold_for_every_selection(seed: int) -> None:
     """Of random rows and multipliers: enumerated, derived again, and read by the checker."""
@@ -831,7 +836,7 @@ def test_derived_rows_hold_for_every_selection(seed: int) -> None:
     assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_cover_is_a_derived_row(seed: int) -> None:
     """Σ over a cover ≤ its size less one: t times the row, and 1 − t·a times σ ≤ 1."""
@@ -886,6 +891,7 @@ def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             mipfs.read(place / "data.json")
 
 
+@pytest.mark.slow
 def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from mipfs.cli import main
     from mipfs.cli.app import app

@@ -186,7 +186,7 @@ def test_optima_found_by_brute_force_elsewhere(name: str, twice: float, columns:
     assert [index[feature] for feature in one["support"]] == columns
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(47)
 @pytest.mark.parametrize("name", list(again()))
 def test_solved_again(name: str, root: Path) -> None:
     """The listed command proves the listed optimum, with a certificate that holds."""

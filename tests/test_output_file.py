@@ -230,6 +230,7 @@ output_file.save([(Path(sys.argv[1]) / name, b"theirs") for name in ("a", "b")])
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 @pytest.mark.parametrize("place", [1, 2])
 def test_what_a_killed_run_left_goes_with_the_next_one_and_what_is_at_work_stays(before: Path, place: int) -> None:

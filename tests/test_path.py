@@ -72,6 +72,7 @@ def check(point: Any, value: float) -> None:
     assert point.bound == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_every_M_is_that_of_enumeration(loss: str) -> None:
     problem = Problem(draw(1), C=0.7, loss=loss)
@@ -86,7 +87,7 @@ def test_every_M_is_that_of_enumeration(loss: str) -> None:
     assert set(found[2].selected) <= set(found[3].start)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_every_C_is_that_of_enumeration(loss: str, bias: bool) -> None:
@@ -97,6 +98,7 @@ def test_every_C_is_that_of_enumeration(loss: str, bias: bool) -> None:
     assert (found[0.05].cuts_carried, found[20.0].cuts_carried > 0) == (0, True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_every_pair_of_C_and_M_is_that_of_enumeration(loss: str) -> None:
     problem = Problem(draw(2), loss=loss)
@@ -121,6 +123,7 @@ def test_every_lambda_is_that_of_enumeration() -> None:
     assert found[50.0].cuts_carried == 0, "the walk begins at the large end"
 
 
+@pytest.mark.slow
 def test_rows_one_after_the_other_are_those_of_enumeration() -> None:
     problem = Problem(draw(4), M=3, C=1.0)
     plain = [
@@ -167,6 +170,7 @@ def test_bounds_hold_when_points_are_cut_short() -> None:
     assert all(later <= earlier * (1 + 1e-7) for earlier, later in itertools.pairwise(objectives))
 
 
+@pytest.mark.slow
 def test_bounds_over_C_and_M_hold_when_points_are_cut_short() -> None:
     problem, values = Problem(draw(6, n=80)), ([0.5, 0.52, 0.55], [1, 2, 3, 4])
     found = mipfs.path(problem, C=values[0], M=values[1], gap=0.0, iteration_limit=2)
@@ -237,6 +241,7 @@ def test_the_json_says_all_and_its_results_are_results(tmp_path: Path) -> None:
         found.save(tmp_path / "no" / "path.json")
 
 
+@pytest.mark.slow
 def test_cross_validation_is_that_of_a_plain_loop() -> None:
     data = draw(10, n=90, scale="standard")
     found = mipfs.path(Problem(data, C=0.3), M=[1, 2, 3, 4], folds=3, seed=2, gap=GAP)
@@ -354,6 +359,7 @@ def test_along_rows_there_is_a_least_error_and_no_simplest() -> None:
     assert found.chosen is not None
 
 
+@pytest.mark.slow
 def test_infeasible_pairs_are_not_chosen() -> None:
     rows = (Row("two", dict.fromkeys(NAMES, 1.0), 2.0, np.inf),)
     problem = Problem(draw(7, rows=rows, select=SelectDefaults(M=4)))
@@ -366,6 +372,7 @@ def test_infeasible_pairs_are_not_chosen() -> None:
     assert (found.least_error, found.chosen) == plain_choice(errors)
 
 
+@pytest.mark.slow
 def test_equal_errors_choose_the_simplest() -> None:
     X = np.random.default_rng(0).standard_normal((40, P))
     X[:, 0] = np.where(np.arange(40) % 2, 5.0, -5.0)
@@ -406,7 +413,7 @@ def test_bad_usage(given: dict[str, Any], said: str) -> None:
         mipfs.path(Problem(draw(0)), **given)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["scaled", "groups", "tree"])
 def test_folds_solve_the_same_problem_on_their_own_data(kind: str) -> None:
     data = draw(0, scale="standard")
@@ -476,6 +483,7 @@ def test_a_driver_that_takes_no_cuts_walks_cold() -> None:
         assert point.objective == pytest.approx(optimum(Problem(draw(12, n=20), C=1.0, M=point.value)), rel=2e-4)
 
 
+@pytest.mark.slow
 def test_the_same_path_twice_is_the_same() -> None:
     first, again = (mipfs.path(Problem(draw(13)), M=[1, 2, 3], folds=2, seed=1).table() for _ in range(2))
     clock = ("seconds", "seconds_saved", "cold_seconds")
@@ -483,6 +491,7 @@ def test_the_same_path_twice_is_the_same() -> None:
     assert drop[0] == drop[1]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", [None, "branch"])
 @pytest.mark.parametrize("kind", ["splines", "pairs"])
 def test_a_path_goes_over_atoms_that_are_made(kind: str, driver: str | None, tmp_path: Path) -> None:

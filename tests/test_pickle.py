@@ -45,7 +45,7 @@ def problem(loss: str, rows: bool) -> Problem:
     return made.with_rows(np.ones((1, 6)), 1, 2) if rows else made
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize(("driver", "loss"), CARRIED)
 def test_a_problem_and_its_result_after_the_solve(driver: str, loss: str, rows: bool) -> None:

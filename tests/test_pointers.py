@@ -77,6 +77,7 @@ def test_a_step_is_compiled_when_it_is_made() -> None:
     assert not never.overloads
 
 
+@pytest.mark.slow
 def test_a_step_returns_what_it_is_said_to_return() -> None:
     values = np.array([1.0, 2.0, 3.0])
     step: Any = Step.of(total, values, 1, returns=float64).made()

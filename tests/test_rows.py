@@ -131,6 +131,7 @@ def test_scip_gets_rows_that_it_can_carry() -> None:
     assert result.objective == pytest.approx(other.objective)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("a", [1e-8, 1e-9, 1e-13])
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_tiny_coefficient_of_a_wide_extra_variable_counts(driver: str, a: float) -> None:
@@ -256,6 +257,7 @@ def test_unbounded_or_infeasible_is_decided_without_presolve() -> None:
     assert highs.solve(model).status == "infeasible"
 
 
+@pytest.mark.slow
 def test_one_problem_in_several_threads() -> None:
     case = next(c for c in map(strategies.case, itertools.count()) if "linear" in c.tags and len(c.allowed) > 10)
     problem = case.problem()

@@ -126,6 +126,7 @@ def test_verbose_says_them_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.count("settings: GbdSettings, all at their defaults\n") == 1
 
 
+@pytest.mark.slow
 def test_they_steer_and_leave_the_answer() -> None:
     r = np.random.default_rng(3)
     X, y = r.normal(size=(60, 20)), np.where(r.random(60) < 0.5, 1.0, -1.0)

@@ -35,6 +35,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side, "BEGIN_SECONDS", 0.0)
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_tasks_and_from_several_processes() -> None:
     found = list(in_order(squared, 2.0, [3.0, 1.0, 2.0, 5.0, 4.0, *range(7)], 3))
     assert [value for value, _ in found] == [18.0, 2.0, 8.0, 50.0, 32.0, *(2.0 * k**2 for k in range(7))]
@@ -55,6 +56,7 @@ def test_what_a_task_raises_is_raised() -> None:
             list(in_order(falling, None, range(4), jobs))
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_its_own_task_alone() -> None:
     found = dict(outcomes(dying, HERE, range(5), 2, here=False))
     assert {k: v for k, v in found.items() if k != 3} == {0: 0, 1: 1, 2: 2, 4: 4}
@@ -67,6 +69,7 @@ def test_what_cannot_travel_is_done_here() -> None:
     assert set(dict(outcomes(where, opened, range(3), 2)).values()) == {HERE}
 
 
+@pytest.mark.slow
 def test_warnings_of_other_processes_are_heard() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -75,6 +78,7 @@ def test_warnings_of_other_processes_are_heard() -> None:
     assert sorted(str(one.message) for one in said) == [f"warned of {k}" for k in range(6)]
 
 
+@pytest.mark.slow
 def test_no_further_task_begins_when_the_time_is_over() -> None:
     begun = time.monotonic()
     found = list(outcomes(squared, 1.0, [float(k) for k in range(200)], 2, more=lambda: time.monotonic() < begun + 1.0))
@@ -82,6 +86,7 @@ def test_no_further_task_begins_when_the_time_is_over() -> None:
     assert all(value == k**2 for k, (value, _) in found)
 
 
+@pytest.mark.slow
 def test_names_that_a_program_has_entered_are_known_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LOSSES, "of-a-user", "mipfs.losses.hinge")
     found = list(in_order(known_losses, None, range(4), 2))
@@ -108,6 +113,7 @@ def test_what_runs_side_by_side_shares_cores_and_memory() -> None:
     assert limits_of({"gap": 0.1}, 4) == {"gap": 0.1}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_a_search_on_all_cores_leaves_one_to_each_of_its_fits(backend: str) -> None:
     found = joblib.Parallel(cores(), backend=backend)(joblib.delayed(cores_there)(None, k) for k in range(cores()))
@@ -121,6 +127,7 @@ def _sample(n: int = 40, p: int = 6) -> mipfs.Instance:
     return mipfs.Instance.from_arrays(X, y)
 
 
+@pytest.mark.slow
 def test_stability_and_calibration_do_not_depend_on_the_jobs() -> None:
     problem = mipfs.Problem(_sample(), M=2, C=1.0)
     one, two = (mipfs.stability(problem, draws=12, seed=3, jobs=jobs).to_json() for jobs in (1, 2))
@@ -131,6 +138,7 @@ def test_stability_and_calibration_do_not_depend_on_the_jobs() -> None:
     assert apart is not None
 
 
+@pytest.mark.slow
 def test_classes_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 4))

@@ -40,7 +40,7 @@ def hard() -> Problem:
     return Problem(Instance.from_arrays(X, np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1, -1)), M=8)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", signals.SIGNALS)
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])

@@ -24,7 +24,7 @@ def stronger(monkeypatch: pytest.MonkeyPatch) -> Any:
     return __import__("stronger")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_bounds_are_between_the_roots_and_the_optimum(stronger: Any, seed: int) -> None:
     M, C = 2, 1.0

@@ -29,6 +29,7 @@ def studies() -> list[Study]:
     return [cases.closed(), cases.path(), both, rows, cases.ladder(), none]
 
 
+@pytest.mark.slow
 def test_what_is_read_back_is_the_same(tmp_path: Path) -> None:
     for study in studies():
         if isinstance(study, SolutionPath):  # which samples its folds have stands in the archive beside the JSON
@@ -54,6 +55,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(value[key], (*path, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_broken_document_is_named_or_shown(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

@@ -42,6 +42,7 @@ def brute(X: Any, y: Any) -> tuple[set[int], set[int], set[tuple[int, int]], int
     return separating, constant, equal, rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("of", [np.asarray, sparse.csc_array], ids=["dense", "sparse"])
 def test_what_is_suspect_is_what_a_brute_force_finds(of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     met = np.zeros(4)

@@ -36,6 +36,7 @@ def accuracy(made: dict, ids: list[int] | slice) -> float:
     return svm.score(X_test[:, ids], y_test)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_tan_2010_is_the_problem_of_the_paper(seed: int) -> None:
     """Figure 2: the pair is ideal, f3 the best single one, and noise beyond 2000 features defeats the SVM on all."""
@@ -93,6 +94,7 @@ def test_paul_2016_has_the_stated_moments() -> None:
         assert all(set(part[1].tolist()) == {-1, 1} for part in map(paul_2016(2, 1, 1, seed).get, ("train", "test")))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_noise", [100, 1000, 10_000])
 def test_feature_generation_finds_the_composite_pair(n_noise: int) -> None:
     drawn = tan_2010(300, n_noise, seed=1)

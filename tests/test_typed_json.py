@@ -138,6 +138,7 @@ def mutants(value: Any) -> Iterator[Any]:
             yield {name: one for name, one in value.items() if name != place}
 
 
+@pytest.mark.slow
 def test_what_a_schema_allows_is_read() -> None:
     """A schema is narrower than the reader, never wider: by a validator that knows nothing of the classes."""
     taken = refused = 0

@@ -86,6 +86,7 @@ def test_functions_products_and_far_columns_are_refused() -> None:
         mipfs.Problem(far, M=2, C=1e-20, weight_rows=ROW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_every_driver_solves_the_same_problem(loss: str) -> None:
     budget = np.array([[2.0, 1.0, 1.0, 2.0, 1.0]])
@@ -108,6 +109,7 @@ def test_every_driver_solves_the_same_problem(loss: str) -> None:
         assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("driver", ["gbd", "kelley"])
 @pytest.mark.parametrize("seed", [5, 8, 21])
 def test_both_checkers_accept_what_other_drivers_prove(driver: str, seed: int) -> None:
@@ -125,6 +127,7 @@ def test_both_checkers_accept_what_other_drivers_prove(driver: str, seed: int) -
         assert "accepted" not in over_weights.verdicts(document, found[1], problem.data, known)[:2]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["gbd", "kelley"])
 def test_a_run_goes_on_where_it_stood(driver: str, tmp_path: Path) -> None:
     problem = mipfs.Problem(data(60, 8), M=3, C=1.0, weight_rows=ROW)
@@ -140,6 +143,7 @@ def test_a_run_goes_on_where_it_stood(driver: str, tmp_path: Path) -> None:
     assert again.bound == pytest.approx(whole.bound, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_every_rung_states_them_and_they_are_in_order(loss: str) -> None:
     problem = mipfs.Problem(data(), M=2, C=1.0, loss=loss, weight_rows=[*ROW, ({"x2": 1.0, "x4": -1.0}, -0.2, None)])
@@ -172,6 +176,7 @@ def _declared(name: str, problem: mipfs.Problem) -> float:
     return float(formulation.declared(name, problem).cvxpy.solve(solver="CLARABEL"))
 
 
+@pytest.mark.slow
 def test_the_hull_of_a_selection_with_rows_states_them() -> None:
     problem = mipfs.Problem(data(), M=2, C=1.0, loss="squared-hinge", weight_rows=ROW)
     problem = problem.with_rows(np.array([[1.0, 1.0, 0.0, 0.0, 0.0]]), -INF, 1)
@@ -202,6 +207,7 @@ def test_options_of_branch_that_know_none_say_so(options: Any) -> None:
         mipfs.solve(mipfs.Problem(data(), M=2, weight_rows=ROW), "branch", **options)
 
 
+@pytest.mark.slow
 def test_whole_extra_variables_beside_them_have_the_master_of_all() -> None:
     given, best = data(weight_rows=ROW), INF
     model = models.fsp_m(given, M=3)
@@ -231,6 +237,7 @@ def test_baselines_sketches_and_stacks_say_so() -> None:
         mipfs.scorecard(result, asked)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", [2, 4, 11, 5008])
 def test_as_brute_force_and_both_checkers_have_it(seed: int) -> None:
     with over_weights.remembered():
@@ -265,6 +272,7 @@ def test_a_weight_that_a_row_leaves_nothing_takes_no_other_with_it() -> None:
     assert np.allclose(moved, w, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_parity_and_a_zero_sum_on_the_credit_table_are_proven() -> None:
     read = mipfs.read(TABLE, scale="standard")
     with TABLE.open(encoding="utf-8") as file:
@@ -320,6 +328,7 @@ def test_parity_holds_for_the_scores() -> None:
     assert result.status is mipfs.Status.OPTIMAL
 
 
+@pytest.mark.slow
 def test_folds_and_resamplings_keep_rows_and_bounds_on_the_users_scale() -> None:
     r = np.random.default_rng(1)
     X = r.normal(size=(120, 3)) * np.array([1.0, 100.0, 10.0])
@@ -359,6 +368,7 @@ def test_parity_of_a_fold_without_a_group_is_refused() -> None:
             base.on_part(fold(given, 4, 0, number).train)
 
 
+@pytest.mark.slow
 def test_every_way_to_state_them_is_one_problem(tmp_path: Path) -> None:
     plain = data()
     names = list(plain.feature_names)

@@ -76,6 +76,7 @@ def test_rounding_goes_and_weights_stay(loss: str) -> None:
     assert found.weightless == ("a", "b")
 
 
+@pytest.mark.slow
 def test_a_tiny_weight_of_a_huge_column_is_real() -> None:
     """On a column of 1e12 a weight of 1e-13 is a tenth of the margin, beside one of 1e-13 that is nothing."""
     best = mipfs.solve(three(1e12, C=10.0)).weights
@@ -136,6 +137,7 @@ def constants(seed: int) -> tuple[mipfs.Instance, Problem]:
     return bare, Problem(data, M=4, C=0.1, loss=["hinge", "squared-hinge"][seed % 2], **rules[seed % 3])  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_has_no_weight_is_selected_where_it_must_be_alone(seed: int, tmp_path: Path) -> None:
     """The same optimum as without the columns that cannot matter; `selected` has these where a rule asks for them."""
@@ -171,6 +173,7 @@ def test_groups_without_a_weight_go_and_shared_columns_keep_theirs() -> None:
     assert mipfs.verify(result, plain.data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("C", [0.1, 1000.0])
 @pytest.mark.parametrize("measure", ["f1", "prbep"])
 def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> None:
@@ -189,6 +192,7 @@ def test_a_measure_without_a_classifier_is_constant(measure: str, C: float) -> N
     assert result.weightless == result.selected  # whatever it is: all selections are worth the same
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("names", "word"),
     [

@@ -76,7 +76,7 @@ CONIC: dict[str, Callable[[str], Formulation]] = {
 }
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(41)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("name", CONIC)
@@ -123,7 +123,7 @@ def test_a_semidefinite_program_by_a_first_order_method(M: int) -> None:
     assert declared.cvxpy.solve(solver="SCS", eps=1e-9, max_iters=100_000) == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".lp", ".nl"])
 def test_big_m_in_binaries_and_rows_of_a_user(suffix: str, tmp_path: Path) -> None:
     f = models.big_m(data(), M=2, binary=True)
@@ -150,7 +150,7 @@ def atoms(kind: str) -> Any:
     }[kind]()
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("kind", ["features", "scaled", "groups", "tree"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -169,7 +169,7 @@ def test_pyomo_models(loss: str, kind: str, suffix: str, tmp_path: Path) -> None
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6), "the incumbent stands in the model"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["features", "groups"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Pa
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc", "error"])
 @pytest.mark.parametrize("rows", [(), BUDGET], ids=["plain", "budget"])
@@ -202,6 +202,7 @@ def test_the_structural_dual_with_its_labellings(
     assert declared.sigma.value.sum() <= 2 + 1e-6
 
 
+@pytest.mark.slow
 def test_a_users_rows_in_a_pyomo_model(tmp_path: Path) -> None:
     model = models.fsp_m(data(feature_names=["a b", "a_b", "c", "d"]), M=3, loss="squared-hinge")
     sigma = model.select.sigma
@@ -245,6 +246,7 @@ def test_what_declares_needs_a_pool() -> None:
             call()
 
 
+@pytest.mark.slow
 def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) -> None:
     credit = str(INSTANCES / "credit.csv")
     line = ["solve", "fsp-m", credit, "-p", "M=2", "--quiet"]
@@ -261,7 +263,7 @@ def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) 
     assert main([*line, *["--write", str(tmp_path / "a.lp")] * 2]) == 2
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_pyomos_own_write_is_read_by_scip(tmp_path: Path, loss: str, labels: bool) -> None:

@@ -131,6 +131,7 @@ def raised(call: Callable[..., Any], given: dict[str, Any]) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "seed"), [(SAMPLE, 1), pytest.param(ALL, 2, marks=pytest.mark.slow)], ids=["sample", "all"]
 )

@@ -23,6 +23,7 @@ from tests.additive_cases import KINDS, dense, draw, instance, make
 Array = npt.NDArray[np.float64]
 
 
+@pytest.mark.slow
 def test_scores_and_columns_of_the_intersection_kernel_are_those_of_the_dense_matrix() -> None:
     for seed in range(100):
         data, X = instance(seed)

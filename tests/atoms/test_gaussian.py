@@ -72,6 +72,7 @@ def test_the_problem_is_that_of_the_columns_and_is_verified(options: dict[str, A
         assert not mipfs.verify(mipfs.Result.load(target), data).accepted
 
 
+@pytest.mark.slow
 def test_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = AdditiveFGMClassifier("gaussian", M=1, C=2.0, map_options={"width": 0.7}).fit(X, Y)
     assert model.support_.tolist() == [False, True, False, False]

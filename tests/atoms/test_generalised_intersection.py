@@ -89,6 +89,7 @@ def test_the_checker_makes_it_anew_and_refuses_another_power(options: dict[str, 
         assert not mipfs.verify(mipfs.Result.load(target), data).accepted
 
 
+@pytest.mark.slow
 def test_refused_and_used_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X = draw(6, True)
     y = np.where(np.abs(X[:, 2]) > 2.0, 1, 0)

@@ -167,6 +167,7 @@ def test_other_data_and_parameters() -> None:
         Pairs(data).on(Instance.from_arrays(np.ones((2, 4)), [1, -1]))
 
 
+@pytest.mark.slow
 def test_a_long_search_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_search, "PRODUCTS_PER_CALL", 1)
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(9, 12)))

@@ -134,6 +134,7 @@ def test_products_and_columns() -> None:
     assert blocks[:, np.empty(0, dtype=np.int64)].shape == (X.shape[0], 0)
 
 
+@pytest.mark.slow
 def test_float32_values_are_those_exactly_and_sums_are_double() -> None:
     X, y = drawn(7)
     narrow = sparse.csc_array(X).astype(np.float32)

@@ -80,7 +80,7 @@ def objective(card: Any, frame: pd.DataFrame, data: mipfs.Instance) -> float:
     return float(0.5 * squares + params["C"] * np.sum(weight * data.sample_weight * found))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("bins", [0, 2, 3, 5])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -150,6 +150,7 @@ def test_sparse_data_and_a_class_of_several(tmp_path: Path, capsys: pytest.Captu
     assert "no parts with names" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_card_that_gives_everybody_one_label_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     r = np.random.default_rng(0)
     X = r.normal(size=(200, 2))
@@ -316,6 +317,7 @@ FORGED: Mapping[str, Callable[[Json], None]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bins", [0, 3])
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_card_is_refused(honest: Any, name: str, bins: int) -> None:

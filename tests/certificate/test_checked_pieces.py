@@ -42,7 +42,7 @@ def report(seed: int, workers: Workers) -> Report:
     return dataclasses.replace(found, seconds=0.0)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_report_is_that_of_one_process(seed: int, in_pieces: None) -> None:
     alone = repr(report(seed, ALONE))
@@ -50,6 +50,7 @@ def test_the_report_is_that_of_one_process(seed: int, in_pieces: None) -> None:
         assert repr(report(seed, Workers(Forked(jobs)))) == alone
 
 
+@pytest.mark.slow
 def test_forged_and_honest_ones_are_among_them() -> None:
     found = [report(seed, ALONE) for seed in SEEDS]
     said = " ".join(one.reason for one in found)

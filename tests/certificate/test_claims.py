@@ -115,6 +115,7 @@ def test_a_relaxation_claims_no_more_than_its_bound() -> None:
         assert f"the relaxation's {side} side" in directly(result, data, relaxed=relaxed).reason
 
 
+@pytest.mark.slow
 def test_the_word_of_a_solver_is_told_from_a_proof() -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
     data = make_data(np.random.default_rng(3), n=20, p=5)
@@ -337,7 +338,7 @@ def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
 # --- honest results -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(80))
 def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
     problem, result = honest.solve(seed)

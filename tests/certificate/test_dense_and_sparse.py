@@ -60,7 +60,7 @@ def exactly(result: Result, X: np.ndarray, y: np.ndarray, C: float) -> Fraction:
     return total
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(67)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("seed", range(8))
@@ -183,6 +183,7 @@ def mild(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] - X[:, 1] + r.normal(size=n) > 0, 1.0, -1.0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS_OF_PROBLEM)
 def test_the_certificate_states_the_scaling_of_all_features_whatever_is_made_of_them(kind: str) -> None:
     """What is stated defines the problem; of scaled values alone what is made of them cannot be made again."""

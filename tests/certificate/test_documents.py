@@ -134,6 +134,7 @@ def at(document: Any, place: tuple[Any, ...]) -> Any:
     return document
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", [*PATHS, *CLASSES])
 def test_honest_documents_are_accepted(room: Path, made: Callable[[str], Made], name: str) -> None:
     document, content = made(name)
@@ -144,6 +145,7 @@ def test_honest_documents_are_accepted(room: Path, made: Callable[[str], Made], 
     assert len(proven) == (len(document["points"]) if name in PATHS else 3 if name == "one a class" else 1)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", PATHS)
 def test_every_field_of_a_path_is_checked(room: Path, made: Callable[[str], Made], name: str) -> None:
     document, content = made(name)
@@ -173,6 +175,7 @@ OPTIONAL = ("rule", "least_error", "one_se", "fold_classifiers")
 """Fields that an older path has not: without them less is said, and what is unchecked is named."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_field_of_several_classes_is_checked(room: Path, made: Callable[[str], Made], name: str) -> None:
     document, content = made(name)
@@ -318,6 +321,7 @@ def test_a_name_stands_once_at_every_depth(room: Path, made: Callable[[str], Mad
             strict_json.parsed(twice)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ["M", "C", "C,M", "lambda", "rows", "f1"])
 def test_the_folds_are_solved_again(
     room: Path, made: Callable[[str], Made], name: str, capsys: pytest.CaptureFixture[str]

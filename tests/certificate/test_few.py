@@ -135,7 +135,7 @@ def wide(p: int, blocks: int | None) -> tuple[Instance, Problem]:
     return data, Problem(data, loss="squared-hinge", bias=False, M=5, C=1.0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1 << 17, None])
 def test_nothing_of_the_check_is_as_long_as_the_features_are_many(
     blocks: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

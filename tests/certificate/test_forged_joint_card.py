@@ -150,7 +150,7 @@ def changed(arrays: Arrays, rng: np.random.Generator) -> None:
         split[rng.choice(leaves)] = -2
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(73)
 @pytest.mark.parametrize("seed", range(FORGERIES))
 def test_no_tree_proves_what_is_false(cards: dict[str, tuple[Path, Path]], seed: int) -> None:
     rng = np.random.default_rng(seed)

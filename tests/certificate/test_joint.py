@@ -147,7 +147,7 @@ def best_of(problem: Problem, given: dict[str, float]) -> float:
     return best
 
 
-@pytest.mark.sampled(47)
+@pytest.mark.sampled(59)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("name", "given"), [case for case in cases() if case[1].get("beta") != 0.7 and case[1] != {"k": 5}]
@@ -327,7 +327,7 @@ def test_another_problem(changes: dict[str, Any], reason: str, tmp_path: Path) -
     assert reason in report.reason, report.reason
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["labelling", "dual_label", "dual_whole", "dual_start", "dual_q"])
 def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Path) -> None:
     result, data = solved()

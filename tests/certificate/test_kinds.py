@@ -65,6 +65,7 @@ def twins(value: Any) -> list[Any]:
     return [list(value), *([] if value else ["", None, False])]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", SEEDS)
 def test_both_say_the_same_of_what_is_of_another_kind(name: str) -> None:
     rng, document = np.random.default_rng(SEEDS[name]), json.loads(base(name)[0])
@@ -166,6 +167,7 @@ IN_MEMORY: Mapping[str, tuple[Any, Any, Any]] = {
 KINDS = [(kind, classes) for kind, names in IN_MEMORY.items() for classes in (2, 3) if names[classes - 1] is not None]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "classes"), KINDS)
 def test_a_classifier_of_labels_in_memory_is_one_of_their_file(
     kind: str, classes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

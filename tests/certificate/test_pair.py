@@ -63,7 +63,7 @@ def ended(result: Result, path: Path, step: str, place: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is ended in the middle")
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_is_ended_at_any_step_leaves_a_pair(step: str, tmp_path: Path) -> None:

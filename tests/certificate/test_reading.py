@@ -184,6 +184,7 @@ FORGED: dict[str, tuple[Change, str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_readings_are_refused(name: str, honest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     document, saved, data = honest
@@ -195,6 +196,7 @@ def test_forged_readings_are_refused(name: str, honest: Any, capsys: pytest.Capt
     assert "Traceback" not in out
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("delete", [False, True])
 @pytest.mark.parametrize(
     "name", ["words emptied", "a word more", "words of another order", "left out: words", "left out: numbers",
@@ -215,6 +217,7 @@ def test_the_first_rules_are_checked_as_the_second(
     assert said(document, saved, data, capsys)[0] != 0
 
 
+@pytest.mark.slow
 def test_kept_columns_are_stated_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = written(tmp_path / "d.csv", lines())
     document = solved(data, saved := tmp_path / "r.json", words=["town", "key"])
@@ -344,7 +347,7 @@ def follows(head: list[str], rows: list[list[str]], kept: list[str]) -> list[str
     return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_honest_results_on_random_tables_verify(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rnd = random.Random(seed)
@@ -428,6 +431,7 @@ def is_true(document: dict[str, Any], words: dict[str, list[str]], apart: list[s
     return right and fits and gone == apart and read["label"] in (None, "label")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_of_random_changes_the_true_ones_are_accepted_and_no_others(seed: int, tmp_path: Path) -> None:
     rnd = random.Random(100 + seed)

@@ -89,7 +89,7 @@ def verdict(card: Path, document: Json, data: Path) -> tuple[str, Any]:
     return judged(path, data)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(59)
 @pytest.mark.parametrize("bias", ["true", "false"])
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("bins", [0, 2, 5])
@@ -104,6 +104,7 @@ def test_honest_cards_are_accepted(data: Path, tmp_path: Path, loss: str, bins: 
     assert said[2].startswith("its features: OPTIMAL, ")
 
 
+@pytest.mark.slow
 def test_it_accepts_the_cards_that_are_forged_below(cards: dict[str, Path], data: Path) -> None:
     for card in cards.values():
         assert judged(card, data)[0] == "accepted"
@@ -115,6 +116,7 @@ def test_it_accepts_the_cards_that_are_forged_below(cards: dict[str, Path], data
     assert "the certificate of the features is not beside a card of rule 1: their bound is unchecked" in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("file", sorted((KEPT / "cards-1").glob("*.json")), ids=lambda path: path.stem)
 def test_kept_cards_of_the_first_version(file: Path, tmp_path: Path) -> None:
     name = file.stem.partition("-")[0]
@@ -277,6 +279,7 @@ FORGED: dict[str, tuple[str, Callable[[Json], None]]] = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", FORGED)
 def test_a_change_of_any_field_is_refused(cards: dict[str, Path], data: Path, name: str) -> None:
     of, forge = FORGED[name]

@@ -59,6 +59,7 @@ def test_it_accepts_what_the_command_line_writes(solved: Path) -> None:
         assert (code, said[:18]) == (0, "accepted: OPTIMAL,"), said
 
 
+@pytest.mark.slow
 def test_it_rejects_a_higher_bound_other_data_and_another_sidecar(solved: Path, tmp_path: Path) -> None:
     for name in ("credit.json", "credit.cert.npz", "credit.csv", "credit.toml"):
         shutil.copy(solved / name, tmp_path)
@@ -77,6 +78,7 @@ def test_it_rejects_a_higher_bound_other_data_and_another_sidecar(solved: Path, 
     assert (code, "another file" in said) == (1, True)
 
 
+@pytest.mark.slow
 def test_it_declines_what_it_does_not_carry(solved: Path, tmp_path: Path) -> None:
     assert run(solved / "credit.json", tmp_path / "none.csv")[0] == 2
     assert run(solved / "credit.json", tmp_path / "x.parquet")[0] == 2
@@ -169,6 +171,7 @@ def test_a_leaf_that_is_empty_only_within_a_box_is_no_reason_to_refuse() -> None
     assert report.bound_without_box == 0.0
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", [881, 1807, 2265, 3669])
 def test_what_they_differed_in_is_settled(seed: int) -> None:
     """A list for a mapping, a scale of products, and multipliers that prove nothing where nothing is to be proven."""

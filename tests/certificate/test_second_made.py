@@ -63,6 +63,7 @@ def test_the_loss_at_given_scores_is_the_largest_over_all_labellings(name: str, 
         assert abs(found.loss(scores) - max(best, 0)) <= Fraction(1, 2**150)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_labelling_loses_is_what_scikit_learn_says(name: str) -> None:
     y = [1, -1, 1, -1, -1, 1]

@@ -141,6 +141,7 @@ def test_damaged_arrays_end_in_a_verdict(table: Path, tmp_path: Path, what: str)
     assert (word, "dual_q" in why) == ("rejected", True), why
 
 
+@pytest.mark.slow
 def test_bytes_changed_anywhere_end_in_a_verdict(table: Path, tmp_path: Path) -> None:
     """That there is one: nothing but what `verdict_of` knows is raised, whatever the bytes."""
     good, rng = (table / "r.cert.npz").read_bytes(), np.random.default_rng(5)
@@ -163,6 +164,7 @@ def test_members_that_no_certificate_has_are_refused(table: Path, tmp_path: Path
     assert (word, "may not have" in why) == ("rejected", True)
 
 
+@pytest.mark.slow
 def test_an_archive_that_unpacks_to_very_much_is_declined_before_it_is(table: Path, tmp_path: Path) -> None:
     content = packed(sidecar(table) | {"labelling.npy": bytes(300 << 20)})
     assert judged(written(tmp_path, stated(table), content), table / "d.csv")[0] == "declined"
@@ -264,6 +266,7 @@ TABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", TABLES)
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_a_table_has_the_digest_that_the_package_gives_it(tmp_path: Path, what: str, ends: str) -> None:

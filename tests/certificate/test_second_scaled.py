@@ -83,6 +83,7 @@ def replaced(path: Path, name: str, text: str) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("scale", ["standard", "unit"])
 @pytest.mark.parametrize("name", SOLVED)
 def test_scaled_data_is_taken_by_its_sidecar(folder: Path, tmp_path: Path, name: str, scale: str) -> None:
@@ -100,6 +101,7 @@ def test_scaled_data_is_taken_by_its_sidecar(folder: Path, tmp_path: Path, name:
     assert (word, "scale" in str(why) or "another" in str(why)) == ("rejected", True), why
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ["f1", "precision-at-k", "roc-auc", "average-precision"])
 def test_errors_of_folds_of_a_measure(folder: Path, tmp_path: Path, name: str) -> None:
     path, data = tmp_path / "p.json", folder / "two.csv"

@@ -88,6 +88,7 @@ PARTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("rules", [1, 2, 3])
 @pytest.mark.parametrize("name", PARTS)
 def test_it_accepts_what_the_command_line_writes(folder: Path, tmp_path: Path, name: str, rules: int) -> None:
@@ -164,6 +165,7 @@ PATHS: dict[str, tuple[str, Callable[[Document], None]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", PATHS)
 def test_it_refuses_what_a_path_does_not_show(folder: Path, tmp_path: Path, what: str) -> None:
     name, forge = PATHS[what]
@@ -280,6 +282,7 @@ CLASSES: dict[str, tuple[str, Callable[[Document], None]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", CLASSES)
 def test_it_refuses_what_several_classes_do_not_show(folder: Path, tmp_path: Path, what: str) -> None:
     name, forge = CLASSES[what]

@@ -70,7 +70,7 @@ def at_other_weights(problem: Problem, rng: np.random.Generator) -> dict[str, An
     return document
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     problem, rng = drawn(seed)
@@ -97,7 +97,7 @@ def exact_scores(alpha: list[Fraction], data: Instance) -> list[Fraction]:
     return [one * one for one in omega]
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("seed", range(60))
 def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: int) -> None:
     problem, _ = drawn(seed)
@@ -149,7 +149,7 @@ def separable(seed: int) -> tuple[Instance, float]:
     return Instance.from_arrays(X, y, scale=("none", "none", "standard")[seed % 3]), C  # type: ignore[arg-type]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(16))
 def test_a_wrong_classifier_at_large_means_is_refused_and_the_right_one_accepted(seed: int, tmp_path: Path) -> None:
     """Of 64 such forgeries 13 were accepted, up to 87% above the optimum, as were objectives three times too large."""

@@ -201,6 +201,7 @@ def test_other_data(tmp_path: Path) -> None:
     assert_rejected(checked(result, raw, tmp_path), "scale 'standard'")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ["feature", "children", "dual", "dual_bytes", "dual_start", "dual_q", "version"])
 def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Path) -> None:
     result, data = case()

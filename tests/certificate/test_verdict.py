@@ -100,6 +100,7 @@ def test_a_multiplier_whose_float_is_zero_shows_nothing(tmp_path: Path) -> None:
         assert "nothing shows that leaf 0 holds no selection" in report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [1, 11, 33])
 def test_multipliers_of_any_size_are_computed_with(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -161,6 +162,7 @@ def test_without_an_incumbent_there_is_no_gap(status: str) -> None:
     assert directly(result, data, **gone, gap=None, relaxed=relaxed).accepted == (status == "NO_SOLUTION")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [40, 200])
 def test_a_worse_classifier_of_the_rho_form_is_not_optimal(n: int) -> None:
     """Values of −1/(4v), some 1e-7 here: less than 1e-12·C·n, and less than 1e-10 at a larger C."""
@@ -196,6 +198,7 @@ def test_values_of_a_trillionth_are_told_apart() -> None:
         assert not directly(result, data, **{name: stated}, gap=None).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["kelley", "branch", "gbd", "conic"])
 @pytest.mark.parametrize("margin", ["unit", "rho"])
 def test_a_run_that_a_limit_stopped_before_a_bound_claims_none(driver: str, margin: str, tmp_path: Path) -> None:
@@ -243,6 +246,7 @@ def test_an_optimum_of_zero_is_proven_exactly() -> None:
 # --- what nobody knows ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     "place", ["params", "scaling", "labels", "certificate", "rows", "extra", "near_optimal", "support", "relaxed", ""]
 )
@@ -304,7 +308,7 @@ def says(result: Result, data: Instance, document: dict[str, Any]) -> Any:
     return check(document, arrays_of(result), data, **reading)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("k", range(7))
 def test_the_upper_side_of_a_relaxation_is_recomputed_where_it_stands(k: int) -> None:
     result, data = relaxations()[k]
@@ -364,6 +368,7 @@ def test_the_value_of_a_program_that_is_weaker_than_its_sigma_is_the_solvers_wor
     assert any("the word of the solver" in line for line in report.unchecked)
 
 
+@pytest.mark.slow
 def test_a_relaxation_s_value_is_what_the_oracle_has() -> None:
     """R lies between the sides that are shown, and both at the optimum over the simplex of all pairs of features."""
     data = make_data(np.random.default_rng(8), n=16, p=3)

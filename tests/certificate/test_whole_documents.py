@@ -16,6 +16,7 @@ import mipfs
 from tests.certificate import attack_documents, documents, forger, raw_tables, whole_truth
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", documents.KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_honest_documents_are_accepted_and_true(kind: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +26,7 @@ def test_honest_documents_are_accepted_and_true(kind: str, seed: int, capsys: py
     assert counts[f"{kind}: accepted and true"] == 1
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("block", range(30))
 def test_what_is_accepted_of_forged_documents_is_true(
     block: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -72,6 +73,7 @@ def another(kind: str, name: str, old: Any) -> Any:
     return old[:-1] if isinstance(old, list) else 1.5 * old + 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", documents.KINDS)
 def test_the_oracle_names_lies(kind: str) -> None:
     """What no checker has seen: an oracle that finds nothing would let everything pass."""

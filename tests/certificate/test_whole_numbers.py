@@ -36,6 +36,7 @@ def share(seed: int, whole: int) -> int:
     return whole if seed > 1 else whole // (6, 3)[seed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(8))
 def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(seed: int) -> None:
     counts = Counter[str]()
@@ -45,6 +46,7 @@ def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(see
     assert counts["OPTIMAL"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(4))
 def test_a_false_claim_that_nothing_is_allowed_is_refused_by_both(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counter[str]()
@@ -141,6 +143,7 @@ CASES: dict[str, tuple[Any, Any, Any, set[tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_whole_numbers_rule_out_is_proven(name: str, driver: str) -> None:
@@ -231,6 +234,7 @@ def test_fixed_atoms_count_by_their_values() -> None:
 # --- what is said ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_where_no_proof_is_found_the_words_are_about_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mipfs.selection.lattice.MOST_NUMBERS", 0)
     late = mipfs.solve(problem_of(*CASES["parity"][:3]), time_limit=2.0)

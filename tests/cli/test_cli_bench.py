@@ -39,6 +39,7 @@ def without_times(found: Any) -> Any:
     return [without_times(one) for one in found] if isinstance(found, list) else found
 
 
+@pytest.mark.slow
 def test_the_page_draws_what_the_table_holds(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "bench.html"
     outcome = cli("bench", CREDIT, *ASKED, "--report", target)
@@ -84,6 +85,7 @@ def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     assert cli("bench", CREDIT, *ASKED, "--quiet").out == ""
 
 
+@pytest.mark.slow
 def test_going_on_with_a_file(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "bench.json"
     cli("bench", CREDIT, *ASKED, "-o", target, "--quiet")

@@ -43,6 +43,7 @@ def test_a_limit_and_then_the_rest(cli: Cli, small: Path) -> None:
     assert cli("verify", last, small).code == 0
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_by_its_own_command_with_another_limit(
     cli: Cli, noise: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def _made_to_say(state: Path, *arguments: str, folder: Path) -> None:
     replace(State.load(state), began=Began(arguments, str(folder))).save(state)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "named",
     [

@@ -19,6 +19,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=lambda name: pytest.fail(name))
 
 
+@pytest.mark.slow
 def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "ladder.json"
     outcome = cli("compare", CREDIT, "-p", "C=0.5", "--json", target)
@@ -41,6 +42,7 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
     assert cli("compare", small, "-p", "M=1", "--rungs", "plain", "--quiet").out == ""
 
 
+@pytest.mark.slow
 def test_parameters_and_rows_reach_the_problem(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rows.lp").write_text("Subject To\n one: late_payments + age <= 1\nEnd\n")
     args = ("compare", CREDIT, "-p", "C=0.5", "--rungs", "nmmkl,exact", "--json", "-")

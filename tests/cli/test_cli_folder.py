@@ -40,7 +40,7 @@ def those_that_ran(foreign: Path) -> list[str]:
     return sorted(path.name for path in (foreign.parent / "ran").iterdir())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -72,6 +72,7 @@ def test_a_command_in_a_folder_of_foreign_modules(line: tuple[str, ...], foreign
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_package_run_as_a_module_forgets_the_folder_where_it_was_found(foreign: Path) -> None:
     """`python -m` itself has looked there: what Python needs for that, and the package, are those of the folder."""
     for path in foreign.glob("*.py"):
@@ -85,6 +86,7 @@ def test_the_package_run_as_a_module_forgets_the_folder_where_it_was_found(forei
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_process_that_compiles_beside_looks_nowhere_else(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(foreign)
     ended: list[tuple[int, int]] = []

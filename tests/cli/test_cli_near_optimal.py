@@ -16,6 +16,7 @@ INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 CREDIT = ("solve", "fsp-m", INSTANCES / "credit.csv", "-p", "C=1")
 
 
+@pytest.mark.slow
 def test_the_tables_say_what_the_python_result_says(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "r.json"
     outcome = cli(*CREDIT, "--pool-gap", "0.02", "--json", target)
@@ -34,6 +35,7 @@ def test_the_tables_say_what_the_python_result_says(cli: Cli, tmp_path: Path) ->
     assert f"housing=own {100 * share:.3g}%" in " ".join(outcome.out.split())
 
 
+@pytest.mark.slow
 def test_the_sentences(cli: Cli) -> None:
     assert "this set is the only one within 0.001% of the optimum" in cli(*CREDIT, "--pool-gap", "1e-5").out
     assert "these are the best 3 supports;" in cli(*CREDIT, "--pool-size", "3").out

@@ -93,7 +93,7 @@ def test_the_json_is_saved_before_standard_output_turns_out_to_be_full_or_closed
         assert shell(f"{MIPFS} verify r{number}.json small.svm", small.parent).returncode == 0
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -166,6 +166,7 @@ def test_data_that_may_not_be_meant_so_is_a_warning_on_one_line(cli: Cli, tmp_pa
     assert cli("solve", "fsp-m", tmp_path / "d.csv", "-p", "M=1", "--quiet").err == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", [("solve", "fsp-m", "--M", "1"), ("path", "--M", "1:2"), ("compare", "--M", "1")])
 def test_what_was_found_is_kept_elsewhere_where_its_folder_is_gone(
     cli: Cli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...]

@@ -30,6 +30,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=lambda name: pytest.fail(name))
 
 
+@pytest.mark.slow
 def test_the_tables_show_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "path.json"
     outcome = cli(

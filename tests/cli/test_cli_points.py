@@ -128,6 +128,7 @@ def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp
     assert found.to_frame()["standard_error"].tolist() == pytest.approx([p.standard_error for p in found.points])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [

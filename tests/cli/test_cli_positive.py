@@ -50,6 +50,7 @@ def test_the_positive_class_is_said_stored_and_chosen(cli: Cli, table: Path, tmp
     assert cli("verify", saved, table).code == 0  # the result knows its classes
 
 
+@pytest.mark.slow
 def test_a_store_and_a_data_frame_decide_as_the_file_does(table: Path, tmp_path: Path) -> None:
     from mipfs.convert import convert
 

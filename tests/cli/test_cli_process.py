@@ -24,6 +24,7 @@ def run(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(args, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 def test_help_is_quick() -> None:
     """The best of three, in seconds of the processor where the system counts them; 0.4 s is the aim."""
 
@@ -87,6 +88,7 @@ def test_what_the_user_says_of_waiting_threads_stays_and_so_does_a_process_that_
     assert run(sys.executable, "-c", code, env={**unset, "OPENBLAS_THREAD_TIMEOUT": "26"}).stdout == "26 False\n"
 
 
+@pytest.mark.slow
 def test_the_table_of_models_loads_no_modelling_language() -> None:
     code = (
         "import sys\n"
@@ -114,6 +116,7 @@ def work_for(pid: int, seconds: float) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_leaves_the_incumbent(tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text(

@@ -98,6 +98,7 @@ FORGED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("edit", "reason"), [one[1:] for one in FORGED], ids=[one[0] for one in FORGED])
 def test_a_forged_recipe_is_refused(cli: Cli, raw: Path, tmp_path: Path, edit: Any, reason: str) -> None:
     saved = tmp_path / "r.json"

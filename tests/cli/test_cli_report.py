@@ -128,6 +128,7 @@ def test_refusals_are_one_line(cli: Cli, credit: Path) -> None:
     assert {path.name: path.read_bytes() for path in credit.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_a_page_and_opens_it(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []

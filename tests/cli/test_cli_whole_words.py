@@ -24,6 +24,7 @@ def credit(tmp_path: Path) -> Path:
     return tmp_path / "credit.csv"
 
 
+@pytest.mark.slow
 def test_a_path_counts_columns_and_both_checkers_accept_it(credit: Path, tmp_path: Path) -> None:
     saved, second = tmp_path / "p.json", two_checkers.second()
     assert main(["path", str(credit), "--M", "1:3", "-p", "C=0.1", "--folds", "3", *ASKED, "--json", str(saved)]) == 0

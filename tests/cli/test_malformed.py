@@ -24,7 +24,7 @@ def inside(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_inside_a_process(seed: int) -> None:
     assert run_all(seed, 17, inside) == []

@@ -102,7 +102,7 @@ def strangers(modules: list[str]) -> list[str]:
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kinds", [OF_TWO, OF_THREE], ids=["two classes", "three classes"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_verify_loads_no_solver(tmp_path: Path, form: str, kinds: Sequence[str]) -> None:
@@ -123,6 +123,7 @@ def test_verify_loads_no_solver(tmp_path: Path, form: str, kinds: Sequence[str])
         assert len([name for name in modules if name != "numba"]) <= MOST
 
 
+@pytest.mark.slow
 def test_what_uses_a_classifier_loads_no_solver(tmp_path: Path) -> None:
     data = write(tmp_path, "csv", 2)
     documents = documented(tmp_path, data, ["result", "point"])

@@ -118,6 +118,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         mipfs.read(store)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mipfs.errors.DataWarning")
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, store, saved = tmp_path / "raw.csv", tmp_path / "s", tmp_path / "r.json"

@@ -41,6 +41,7 @@ def climbed(problem: Problem, count: int, most: int, order: Callable[[list[Work]
     return supports
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_climb_that_strands_share_ends_where_no_swap_improves(count: int, given: dict[str, object]) -> None:

@@ -54,7 +54,7 @@ def solved(problem: Problem, states: Any, cutoff: float = math.inf, share: float
     return solve(relaxation, states, start, zero, cutoff, 1e-8, share, -math.inf)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(4))

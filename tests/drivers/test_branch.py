@@ -33,7 +33,7 @@ def one(n: int, p: int, M: int, C: float, seed: int = 1) -> Problem:
     return Problem(Instance.from_arrays(X, y), M=M, C=C)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1.5])
 @pytest.mark.parametrize("M", [0, 1, 3, None])
@@ -49,6 +49,7 @@ def test_equals_enumeration(M: int | None, lam: float, bias: bool) -> None:
     assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("n", "p", "M", "C", "optimum"),
     [
@@ -114,6 +115,7 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
     assert tree.run.objective == whole.run.objective
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [50, None])
 def test_the_bound_does_not_depend_on_when_the_last_nodes_were_left(limit: int | None) -> None:
     problem = one(300, 30, 12, 4.0)

@@ -69,6 +69,7 @@ def test_nothing_is_carried_from_nothing() -> None:
     assert support(CutPool(problem), problem, ("x3", "x1")) == ("x1", "x3")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_support_grows_and_shrinks_to_the_next_problem(seed: int) -> None:
     data = draw(seed)
@@ -88,6 +89,7 @@ def test_a_support_grows_and_shrinks_to_the_next_problem(seed: int) -> None:
     assert free == result.selected, "without a cardinality row nothing is added"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_support_is_repaired_for_rows(seed: int) -> None:
     data = draw(seed)
@@ -114,7 +116,7 @@ def kinds(loss: str) -> dict[str, Any]:
     return {"loss": loss} | ({"bias": False, "measure": "f1"} if loss == "structural" else {})
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(("before", "now"), [(8.0, 0.5), (0.5, 8.0), (2.0, 2.0), (1e3, 1e-2)])
@@ -145,6 +147,7 @@ def test_cuts_of_another_C_are_below_v_everywhere(loss: str, driver: str, before
     assert cold.pool is None
 
 
+@pytest.mark.slow
 def test_a_pool_of_another_problem_is_refused() -> None:
     data = draw(1)
     problem = Problem(data, M=2)

@@ -35,7 +35,7 @@ def hard(kind: str = "plain", seed: int = 0, loss: str = "hinge", C: float = 1.0
     return problem
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("kind", ["plain", "rows", "groups"])
 def test_branch_goes_on_slice_by_slice(kind: str, loss: str) -> None:
@@ -81,7 +81,7 @@ def _list(result: mipfs.Result) -> list[tuple[frozenset[str], float]]:
     )
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("kind", ["plain", "rows", "groups", "ties"])
 @pytest.mark.parametrize("asked", [{"pool_size": 6}, {"pool_gap": 0.03}, {"pool_gap": 0.05, "pool_size": 9}])
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
@@ -110,6 +110,7 @@ def _tied() -> Problem:
     return Problem(Instance.from_arrays(X, problem.data.y), M=4, C=1.0)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("before", [{}, {"iteration_limit": 30}, {"pool_size": 2}, {"pool_gap": 0.01}])
 @pytest.mark.parametrize("kind", ["plain", pytest.param("rows", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("driver", ["branch", pytest.param("gbd", marks=pytest.mark.slow)])
@@ -122,7 +123,7 @@ def test_a_longer_list_of_a_run_that_had_none_or_a_shorter_one(kind: str, before
     assert _list(longer) == _list(mipfs.solve(problem, driver, pool_size=8))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["gbd", "kelley"])
 def test_other_drivers_go_on(driver: str, tmp_path: Path) -> None:
     problem = hard("rows", loss="squared-hinge")
@@ -137,6 +138,7 @@ def test_other_drivers_go_on(driver: str, tmp_path: Path) -> None:
     assert mipfs.verify(rest, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_extra_variables_go_on() -> None:
     from mipfs.selection.rows import Extras, Rows
 

@@ -42,7 +42,7 @@ def solve(problem: Problem, name: str = "boolean", **options: Any) -> mipfs.Resu
     return mipfs.solve(problem, driver="conic", declare=load(name).declare, **options)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("loss", "bias", "rows"),
     [
@@ -207,6 +207,7 @@ def test_groups_and_trees_by_enumeration() -> None:
         nmmkl.declare(problem)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("says", ["unbounded", "failed"])
 def test_a_users_own_program_that_was_evaluated_is_not_called_unbounded(
     says: str, monkeypatch: pytest.MonkeyPatch

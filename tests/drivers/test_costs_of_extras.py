@@ -216,6 +216,7 @@ def test_an_atom_that_spares_a_cost_is_no_tie(data: mipfs.Instance) -> None:
     assert listed == {ids for ids, value in values.items() if value <= limit}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [3, 6, 9])
 def test_drawn_problems(seed: int) -> None:
     with remembered():

@@ -66,7 +66,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
     return seen
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("case", CASES)
 def test_the_bytes_do_not_depend_on_who_enumerates(
@@ -88,7 +88,7 @@ def test_the_bytes_do_not_depend_on_who_enumerates(
     assert options.get("certificate") is False or mipfs.verify(result, problem.data).accepted
 
 
-@pytest.mark.sampled(19)
+@pytest.mark.sampled(97)
 @pytest.mark.parametrize(
     ("kind", "loss", "bias", "M"),
     [*itertools.product(KINDS, ("hinge", "squared-hinge", "logistic"), (True, False), (2, 3))],
@@ -98,6 +98,7 @@ def test_the_best_of_all_in_small_units(kind: str, loss: str, bias: bool, M: int
     is_right(mipfs.solve(problem, "branch", settings=TINY), problem, values)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["plain", "penalties", "rows"])
 def test_all_within_a_gap_in_small_units(kind: str) -> None:
     problem, values = drawn(kind, "hinge", True, 2, 1.0)
@@ -111,6 +112,7 @@ def test_all_within_a_gap_in_small_units(kind: str) -> None:
     assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_the_bound_moves_before_the_end() -> None:
     """All pairs are proven up to two levels first: what a limit leaves is that, with its own proof."""
     problem = few("pairs")
@@ -153,6 +155,7 @@ class Dropping(Threads):
         return found if self.kept[handle] else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["pairs", "pairs, rows", "triples"])
 def test_what_does_not_come_back_is_open_still(case: str, tmp_path: Path) -> None:
     """Units between others that came: their columns are nodes of their own, and the run goes on from there."""
@@ -170,6 +173,7 @@ def test_what_does_not_come_back_is_open_still(case: str, tmp_path: Path) -> Non
     assert mipfs.verify(again, problem.data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("limit", [1, 7, 40, 90])
 def test_a_limit_of_nodes_counts_columns(limit: int) -> None:
     problem = few("pairs")

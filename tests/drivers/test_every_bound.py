@@ -193,7 +193,7 @@ def multipliers(one: Any, count: int) -> Array:
     return y * float(one.r.choice([1.0, max(1.0, float(one.cut.slopes.max()))]))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide", "tiny")])
 def test_multipliers_of_rows(kind: str) -> None:
     for one in drawn(kind, 4, 3):
@@ -260,6 +260,7 @@ def test_multipliers_of_rows(kind: str) -> None:
                 assert Fraction(value) + abs(Fraction(reduced[j])) <= exact + abs(left[j]) or reduced[j] == 0.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide", "tiny")])
 def test_combined_cuts_of_the_master(kind: str) -> None:
     """Σ μ (g − ½ s'σ) over cuts, with the shares divided by their sum: no bound lies above the best of the cuts."""
@@ -344,6 +345,7 @@ def test_a_use_without_its_slack_is_caught(
             test_a_cut_over_a_cardinality_row(kind)
 
 
+@pytest.mark.slow
 def test_the_linear_oracle() -> None:
     for kind in ("alike", "ties", "cancelling", "steps"):
         for rows in (None, 2):

@@ -55,6 +55,7 @@ def with_extra(problem: Problem, A: Any, high: Any) -> Problem:
     return problem.replace(rows=Rows(sparse.csr_array(whole), low, ends, names, ("",) * (rows + 1), extra))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("has_extra", [False, True])
 def test_what_an_lp_shows_to_be_empty_is_refuted(has_extra: bool, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +83,7 @@ def test_what_an_lp_shows_to_be_empty_is_refuted(has_extra: bool, seed: int, mon
     assert subtree.BARREN in left or not has_extra
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["plain", "rows", "penalties"])
 def test_the_interior_point_ends_where_an_enumeration_does(kind: str) -> None:
     for seed in range(3):
@@ -95,6 +97,7 @@ def test_the_interior_point_ends_where_an_enumeration_does(kind: str) -> None:
         assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("has_rows", [False, True])
 def test_what_admm_does_not_bring_home_is_newtons(has_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With ten iterations nearly every node is stuck; the tree is closed all the same, by any number of threads."""

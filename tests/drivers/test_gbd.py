@@ -88,7 +88,7 @@ def test_bound_rises_and_objective_falls() -> None:
     assert (trace[-1].objective, trace[-1].bound) == (result.objective, result.bound)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stop_at", [0, 1, 3, 10])
 def test_interrupting_leaves_a_valid_gap(stop_at: int) -> None:
     problem = Problem(draw(5, n=60, p=10), M=4, C=4.0)
@@ -104,6 +104,7 @@ def test_interrupting_leaves_a_valid_gap(stop_at: int) -> None:
     assert result.objective >= optimum * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_limits() -> None:
     X, y = aytug_one(500, 60, 20, seed=1)["train"]
     problem = Problem(Instance.from_arrays(X, y), M=20, C=32.0)
@@ -209,6 +210,7 @@ def test_options_are_checked() -> None:
         solve(problem, "gdb")
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_is_the_same() -> None:
     problem = Problem(draw(9, n=100, p=14), M=5, C=4.0)
     one, two = (solve(problem, "gbd") for _ in range(2))

@@ -103,6 +103,7 @@ def test_a_run_has_an_incumbent_before_its_root(rows: bool, planted: list[tuple[
     assert found.objective <= planted[-1][0] < 0.8 * empty
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_large_problem_has_a_climb_before_its_root_and_no_long_one(
     rows: bool, planted: list[tuple[float, int]]

@@ -49,7 +49,7 @@ def begun(problem: Problem, seed: int) -> tuple[str, ...]:
     return tuple(names[int(g)] for g in np.flatnonzero(r.random(len(names)) < 0.3)) or (names[0],)
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(59)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -66,7 +66,7 @@ def test_equals_the_whole(seed: int, loss: str, kind: str, rows: bool) -> None:
     assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_enumeration(seed: int) -> None:
     problem = drawn(seed, "hinge", "features", rows=seed % 2 == 0)
@@ -76,7 +76,7 @@ def test_equals_enumeration(seed: int) -> None:
     assert result.objective == pytest.approx(best(problem)[0], rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(8))
 def test_a_limit_leaves_a_bound_that_is_proven(seed: int) -> None:
     problem = drawn(seed, "hinge", KINDS[seed % 3], rows=False)

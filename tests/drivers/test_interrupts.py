@@ -34,7 +34,7 @@ def cold() -> Iterator[None]:
     warm_up._compiled.clear()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("module", [branch, kelley])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
@@ -88,7 +88,7 @@ def hard(p: int = 30, seed: int = 1) -> mipfs.Problem:
     return mipfs.Problem(make(p), C=1.0).with_rows(a[None, :], a.sum() // 2 // 2 * 2 + 1, a.sum() // 2 // 2 * 2 + 1)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 def test_a_limit_is_heard_inside_the_oracle(driver: str) -> None:
     record = {"branch": BranchSettings, "gbd": GbdSettings, "kelley": KelleySettings}[driver]
@@ -103,6 +103,7 @@ def test_a_limit_is_heard_inside_the_oracle(driver: str) -> None:
         assert result.selected == ()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_the_oracle_says_when_it_must_stop_is_true(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -90,7 +90,7 @@ def members(problem: Problem) -> np.ndarray:
     return every[[problem.selection.contains(sigma) for sigma in every]]
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -186,6 +186,7 @@ def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool
         assert dual == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [1e9, 1e11])
 def test_cuts_that_are_steeper_than_an_lp_bears(loss: str, C: float) -> None:
@@ -213,7 +214,7 @@ def test_cutting_planes_end_where_their_mixture_stays() -> None:
     assert method._subproblem.count == 1, "the only mixture that there is"
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stop_at", [1, 2, 4])
 def test_interrupting_leaves_valid_bounds(loss: str, stop_at: int) -> None:
@@ -240,6 +241,7 @@ def test_the_papers_stop_and_the_limits() -> None:
         solve(problem.replace(loss="hinge"), "kelley", restricted="proximal")
 
 
+@pytest.mark.slow
 def test_sparse_equals_dense_and_scaled_data() -> None:
     r = np.random.default_rng(3)
     X = r.standard_normal((60, 30)) * (r.random((60, 30)) < 0.15)
@@ -256,7 +258,7 @@ def test_sparse_equals_dense_and_scaled_data() -> None:
         assert mine
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", ["constant", "duplicate", "zero", "B > p", "tiny C", "all zero"])
 def test_degenerate_columns(case: str, loss: str) -> None:

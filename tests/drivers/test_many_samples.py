@@ -34,7 +34,7 @@ def drawn(seed: int, n: int, p: int = 40, share: float = 0.06) -> tuple[sparse.c
     return X, y
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kind", ["sparse", "dense", "blocks", "weighted"])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic", "hinge"])

@@ -134,6 +134,7 @@ def assert_feasible(result: mipfs.Result, problem: Problem) -> None:
     assert result.bound < result.objective
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_kept_and_leaves_an_incumbent(hard: Problem) -> None:
     begin = time.monotonic()
     result = mipfs.solve(hard, driver="monolithic", time_limit=1.0)
@@ -142,6 +143,7 @@ def test_a_time_limit_is_kept_and_leaves_an_incumbent(hard: Problem) -> None:
     assert_feasible(result, hard)
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_heard_within_a_second(hard: Problem) -> None:
     sent: list[float] = []
 

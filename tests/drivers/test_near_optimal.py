@@ -119,7 +119,7 @@ def is_listed(result: Result, values: dict[Support, float], limit: float = np.in
     assert list(share.values()) == sorted(share.values(), reverse=True)
 
 
-@pytest.mark.sampled(47)
+@pytest.mark.sampled(73)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -134,7 +134,7 @@ def test_all_supports_within_a_gap(kind: str, loss: str, bias: bool, driver: str
         is_listed(result, values, limit)
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
@@ -155,7 +155,7 @@ def test_the_best_so_many(kind: str, loss: str, driver: str) -> None:
     assert list(listed(both).values()) == pytest.approx(ranked[:2], rel=1e-6)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_problems_of_every_kind(seed: int) -> None:
     """Scaled, sparse, weighted, with rows, extra variables, forced features, duplicates and constants."""
@@ -176,6 +176,7 @@ def test_problems_of_every_kind(seed: int) -> None:
         assert list(found.values()) == pytest.approx([values[support] for support in found], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_gap_of_zero_finds_the_ties() -> None:
     """Columns a and e are equal, and one of them alone is the best."""
     for loss in LOSSES:
@@ -207,6 +208,7 @@ def test_the_rho_form_measures_the_gap_on_its_own_values(driver: str) -> None:
         mipfs.solve(unit.replace(margin="rho"), driver, pool_gap=1.0)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("kind", ["cardinality", "penalties", "rows"])
 def test_a_limit_leaves_an_incomplete_list(kind: str, driver: str) -> None:
@@ -240,6 +242,7 @@ def test_a_gap_that_closed_before_the_list_was_complete_is_optimal_but_says_so()
     assert early.near_optimal["complete"] is False
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize("kind", ["cardinality", "rows"])
 def test_the_certificate_of_such_a_run_is_accepted(kind: str, driver: str) -> None:
@@ -250,6 +253,7 @@ def test_the_certificate_of_such_a_run_is_accepted(kind: str, driver: str) -> No
     assert report.gap <= 1e-6
 
 
+@pytest.mark.slow
 def test_one_thread_and_two_list_the_same() -> None:
     problem, values = drawn("sparse M", "hinge", True)
     one, two = (mipfs.solve(problem, "branch", pool_gap=clear_gap(values, 10), threads=n) for n in (1, 2))
@@ -296,6 +300,7 @@ def test_no_selection_no_list() -> None:
     assert result.near_optimal is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [1148, 9535])
 def test_what_is_called_complete_is_shown_to_be(seed: int) -> None:
     """Sample weights over twelve orders of magnitude leave an SVM's values 3e-7 apart: nothing shows its place."""

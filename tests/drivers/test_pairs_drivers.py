@@ -51,7 +51,7 @@ def solve(problem: Problem, driver: str = "branch", **options: Any) -> Result:
     return mipfs.solve(problem, driver, settings=few, **options)
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_branch_finds_the_optimum_over_all(seed: int, loss: str) -> None:
@@ -64,6 +64,7 @@ def test_branch_finds_the_optimum_over_all(seed: int, loss: str) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_branch_equals_enumeration(seed: int) -> None:
     problem = drawn(seed, loss=LOSSES[seed % 3], p=3)
@@ -74,7 +75,7 @@ def test_branch_equals_enumeration(seed: int) -> None:
     assert solve(problem, gap=1e-7).objective == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("heredity", ["weak", "strong"])
 @pytest.mark.parametrize("seed", range(5))
 def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
@@ -95,7 +96,7 @@ def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
     assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(3))
 def test_kelley_solves_the_relaxation_over_all(seed: int, loss: str) -> None:
@@ -132,6 +133,7 @@ def test_exclusive_or() -> None:
     assert mipfs.verify(result, data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("M", [0, 21, 3])
 @pytest.mark.parametrize("driver", ["branch", "kelley"])
 def test_no_product_and_all_of_them(M: int, driver: str) -> None:
@@ -149,7 +151,7 @@ def test_one_feature() -> None:
     assert mipfs.verify(result, data).accepted
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("driver", ["branch", "kelley"])
 @pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"iteration_limit": 0}, {"iteration_limit": 1}])
 def test_a_limit_leaves_what_is_proven(driver: str, limit: dict[str, Any]) -> None:

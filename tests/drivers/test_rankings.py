@@ -34,6 +34,7 @@ def text() -> Instance:
     return Instance.from_arrays(sparse.csc_array(X), y)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("T", [10, 15])
 @pytest.mark.parametrize("make", [dense, text])
 def test_the_rounded_objective_is_never_worse_than_by_sigma_by_weight_or_by_score(
@@ -67,6 +68,7 @@ def test_the_rounded_objective_is_never_worse_than_by_sigma_by_weight_or_by_scor
     assert polished.objective <= plain.objective
 
 
+@pytest.mark.slow
 def test_groups_and_penalties_are_ranked_by_what_they_gain() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((40, 9)), np.where(rng.random(40) < 0.5, 1.0, -1.0)

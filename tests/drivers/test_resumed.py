@@ -95,7 +95,7 @@ def written(result: Result, folder: Path) -> tuple[str, bytes]:
     return json.dumps(document), certificate.read_bytes() if certificate.exists() else b""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> None:
     driver, kind, options = CASES[case]
@@ -119,6 +119,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> No
         assert written(again, tmp_path / "again") == whole, place.name
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("case", ["face", "cutting", "measure"])
 def test_a_step_that_is_cut_off_is_done_again(
@@ -166,6 +167,7 @@ def test_a_list_that_was_done_is_done_again_without_work(tmp_path: Path) -> None
     assert written(mipfs.solve(problem, "branch", resume=states[-1], **listed), tmp_path / "again") == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 3, 9])
 def test_a_state_between_rests_has_the_nodes_that_wait_for_their_one_svm(seed: int) -> None:
     """And those that are being explored: whatever the moment, the rest is proven, and the list is whole."""
@@ -184,6 +186,7 @@ def test_a_state_between_rests_has_the_nodes_that_wait_for_their_one_svm(seed: i
         assert mipfs.verify(again, problem.data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("most", [3, 30, 45, 77])
 def test_a_tree_that_a_limit_stops_goes_on_where_it_last_rested(most: int, tmp_path: Path) -> None:
     problem = made(p=14)
@@ -197,6 +200,7 @@ def test_a_tree_that_a_limit_stops_goes_on_where_it_last_rested(most: int, tmp_p
     assert written(again, tmp_path / "again") == written(whole, tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_tree_whose_runs_never_come_to_rest_still_gets_on() -> None:
     problem, state, iterations = made(p=14), None, []
     for _ in range(10):

@@ -41,7 +41,7 @@ def enumerated(problem: Problem) -> float:
     return min(values)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize("seed", [0, 2, 4, 5, 7])
 def test_optimal_means_the_asked_gap_in_the_reported_values(driver: str, seed: int) -> None:

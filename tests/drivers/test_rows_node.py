@@ -65,6 +65,7 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -
     return after
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_prices_of_either_sign_make_a_plain_node(seed: int, loss: str) -> None:

@@ -68,7 +68,7 @@ def enumerated(problem: Problem) -> float:
     return min(values, default=np.inf)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("kind", ATOMS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_equals_enumeration(loss: str, kind: str) -> None:
@@ -92,6 +92,7 @@ def test_equals_enumeration(loss: str, kind: str) -> None:
         assert report.accepted, report.reason
 
 
+@pytest.mark.slow
 def test_rows_that_bind_at_many_nodes() -> None:
     """A tree of some size: the answer of gbd, a certificate, and the same tree on one thread and on two."""
     X, y = aytug_one(200, 30, 8, seed=3)["train"]

@@ -42,6 +42,7 @@ def allowed(problem: Problem) -> list[list[int]]:
     return [[*s] for s in each if problem.selection.contains(np.isin(np.arange(p), s))]
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(12))
 def test_covers_hold_for_all_selections_and_are_broken(seed: int) -> None:
     """Of relaxations at random costs, which are where a cut is asked for; Σ over C ≤ |C| − 1 on every selection."""
@@ -65,6 +66,7 @@ def test_covers_hold_for_all_selections_and_are_broken(seed: int) -> None:
     assert count > 0
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_answer_is_that_of_all_selections_and_both_checkers_derive_the_rows(seed: int, loss: str) -> None:
@@ -89,6 +91,7 @@ def test_the_answer_is_that_of_all_selections_and_both_checkers_derive_the_rows(
         assert verdicts(lie, arrays, data, known)[:2] == ("rejected", "rejected")
 
 
+@pytest.mark.slow
 def test_covers_are_found_below_the_root() -> None:
     """There σ is near to 0 and 1: at the root it is spread over many features, and breaks few covers."""
     below = 0
@@ -103,6 +106,7 @@ def test_covers_are_found_below_the_root() -> None:
     assert below > 0
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_with_its_rows(tmp_path: Path) -> None:
     problem = budgeted(3, p=26, n=60, M=None, C=0.5)
     options: dict[str, Any] = {"gap": 1e-6, "separate": "covers", "branching": "pseudo-costs"}

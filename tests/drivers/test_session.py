@@ -68,7 +68,7 @@ def answered(result: Result, sans: tuple[str, ...] = ()) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("seconds", *sans)}
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("case", EVERY)
 def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
     driver, kind, options = CASES[case]
@@ -92,7 +92,7 @@ def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
         assert len(records) > 1
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(59)
 @pytest.mark.parametrize("steps", [0, 1, 3])
 @pytest.mark.parametrize("case", EVERY)
 def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None:
@@ -115,7 +115,7 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
         assert report.accepted, report.reason
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box", *LAYERS])
 def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None:
     driver, kind, options = CASES[case]
@@ -156,6 +156,7 @@ def test_a_state_is_of_its_moment() -> None:
     assert again.objective == pytest.approx(session.result().objective, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_the_clock_stands_still_in_a_pause() -> None:
     problem = make()
     for driver, options in (("branch", {}), ("kelley", {"restricted": "conic"})):
@@ -234,6 +235,7 @@ def test_a_session_is_live_and_its_state_is_not() -> None:
         other.close()
 
 
+@pytest.mark.slow
 def test_sessions_side_by_side_and_in_threads() -> None:
     problems = [make(seed=seed) for seed in range(4)]
     wanted = [answered(mipfs.solve(problem, "branch", gap=1e-6)) for problem in problems]

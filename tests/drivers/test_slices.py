@@ -23,7 +23,7 @@ def correlated(seed: int) -> Instance:
     return Instance.from_arrays(X, np.where(X @ r.normal(size=9) + 2.0 * r.normal(size=40) > 0, 1.0, -1.0))
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [5, 10, 40])
 @pytest.mark.parametrize("seed", range(2))
 def test_benders_in_slices_ends_and_its_bound_never_falls(seed: int, step: int) -> None:

@@ -24,7 +24,7 @@ def far_from_the_origin(seed: int) -> Problem:
     return Problem(data, bias=False, M=4, C=91.0)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_exact_drivers_close_and_the_relaxation_ends(seed: int) -> None:
     problem = far_from_the_origin(seed)
@@ -45,7 +45,7 @@ def test_exact_drivers_close_and_the_relaxation_ends(seed: int) -> None:
     assert relaxed.bound <= best * (1 + 1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [False, True])
 def test_explorations_that_fail_are_left_to_the_interior_point(rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second call divides by zero after it has written over the nodes that it was handed."""

@@ -36,7 +36,7 @@ def problem(data: Instance, name: str = "f1", **given: Any) -> Problem:
     return Problem(data, loss="structural", bias=False, measure=name, **given)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
     for seed, (M, C) in enumerate([(1, 2.0), (2, 5.0), (3, 40.0)]):
@@ -57,7 +57,7 @@ def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
         assert result.objective == pytest.approx(structural_svm(data.X[:, ids], losses, V, C)[0], rel=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_face_ends_at_the_enumerated_relaxation(seed: int) -> None:
     """Penalties, forced features in and out, M up to p, and C from small to large."""
@@ -163,7 +163,7 @@ def test_penalties_rows_and_forced_features() -> None:
         assert "x3" in result.selected
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f1", "roc-auc", "average-precision", "precision-at-k"])
 def test_both_bounds_are_monotone_and_meet(name: str) -> None:
     data = draw(1, 200, 30, 0.2)
@@ -240,6 +240,7 @@ def test_the_same_run_twice_is_the_same() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_right_limits() -> None:
     """One positive, no feature that helps, M = 0, and measures whose loss no labelling brings to 0."""
     X = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [-2.0, 0.0]])
@@ -276,7 +277,7 @@ def test_prediction_is_the_sign_of_the_score() -> None:
     assert result.params["measure"] == "average-precision"
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_support_equals_brute_force(seed: int) -> None:
     r = np.random.default_rng(seed)

@@ -152,7 +152,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
     return seen
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bytes_do_not_depend_on_who_explores(
@@ -176,6 +176,7 @@ def test_the_bytes_do_not_depend_on_who_explores(
     assert report.accepted, report.reason
 
 
+@pytest.mark.slow
 def test_what_splits_are_worth_is_learnt_in_the_order_of_units(
     batches: list[list[Unit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +219,7 @@ def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[
     assert max(map(len, batches)) > 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["hinge", "rows"])
 def test_an_executor_that_loses_everything_is_none(kind: str, tmp_path: Path) -> None:
     problem = made(0, **KINDS[kind][0])
@@ -227,7 +229,7 @@ def test_an_executor_that_loses_everything_is_none(kind: str, tmp_path: Path) ->
     assert executor.lost > 5
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 40, 300, 1200])
 @pytest.mark.parametrize("kind", ["hinge", "rows", "groups, rows"])
 def test_a_limit_of_nodes_is_overshot_by_one_batch_at_most(

@@ -76,6 +76,7 @@ class Oracle:
         return [heapq.heappop(self.heap) for _ in range(min(count, len(self.heap)))]
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("in_file", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

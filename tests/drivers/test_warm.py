@@ -47,6 +47,7 @@ def _without(problem: Problem, support: tuple[str, ...]) -> Problem:
     return problem.with_rows([row], -np.inf, row.sum() - 1.0, ["cut"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 def test_an_edited_problem_has_its_own_optimum_and_proof(
     driver: str, problem: Problem, first: mipfs.Result, tmp_path: Path
@@ -115,6 +116,7 @@ def test_a_dual_vector_of_a_file_that_is_none_is_made_one(
     assert mipfs.verify(warm, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_a_model_goes_on_by_itself_and_its_parameters_are_its_own(data: Instance) -> None:
     model = models.fsp_m(data, M=4, C=0.5)
     begun = mipfs.solve(model)

@@ -73,7 +73,7 @@ def own() -> Iterator[Any]:
         yield client
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp_path: Path) -> None:
     problem = hard(kind)
@@ -85,6 +85,7 @@ def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp
     assert report.accepted, report.reason
 
 
+@pytest.mark.slow
 def test_a_branching_rule_is_that_of_threads(client: Any, tmp_path: Path) -> None:
     """Any number of threads, and the workers: one tree."""
     rule = {"branching": "most-fractional", "gap": 1e-6, "batch": 16}
@@ -110,6 +111,7 @@ def test_the_answer_is_the_best_of_all_selections(client: Any) -> None:
     assert frozenset(data.feature_names.index(name) for name in found.selected) in best.optimal
 
 
+@pytest.mark.slow
 def test_a_view_that_grows_is_explored_by_the_workers(client: Any) -> None:
     problem = hard(p=12, M=3)
     part = problem.data.feature_names[:4]
@@ -119,6 +121,7 @@ def test_a_view_that_grows_is_explored_by_the_workers(client: Any) -> None:
     assert mipfs.verify(there, problem.data).accepted
 
 
+@pytest.mark.slow
 def test_a_limit_and_ctrl_c_leave_what_is_proven(client: Any) -> None:
     problem = hard(n=300, p=60, M=10)
     began = time.monotonic()
@@ -209,6 +212,7 @@ def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, s
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["no line", "nobody at home"])
 def test_where_lines_cannot_be_units_are_tasks(
     client: Any, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -261,6 +265,7 @@ def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, capl
     assert "nothing is lost, the search goes on in this process" in caplog.text
 
 
+@pytest.mark.slow
 def test_without_workers_this_process_goes_on(
     client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def test_contributions_add_up_to_the_decision(name: str) -> None:
     np.testing.assert_array_equal(model.predict(moved), model.predict(X))
 
 
+@pytest.mark.slow
 def test_many_classes_negative_values_and_what_is_kept() -> None:
     X, y = rings()
     model = mipfs.AdditiveFGMClassifier(M=2, C=10.0, keep="all", T=3, debias=20.0, time_limit=None).fit(X - 0.5, y)

@@ -119,7 +119,7 @@ def test_the_proven_best_is_that_of_enumeration_and_so_is_what_is_predicted(name
         sum(kernels(X, X, X)[g] for g in chosen)) > 0) == (y == 1)), abs=0.021)  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @each
 def test_parameters_copies_and_pickles(name: str) -> None:
     X, y = data()

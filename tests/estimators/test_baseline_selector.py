@@ -110,6 +110,7 @@ def test_in_pipelines_and_grids_and_for_three_classes(method: str) -> None:
     assert set(three.predict(X3)) <= set(labels)
 
 
+@pytest.mark.slow
 def test_weights_are_repeated_samples() -> None:
     times = np.where(Y == 1, 3, 1)
     for method in METHODS:

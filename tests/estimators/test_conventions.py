@@ -69,6 +69,7 @@ def test_pickled_and_back(given: Any) -> None:
         clone(fitted).get_support()
 
 
+@pytest.mark.sampled(2)
 @each_estimator
 def test_class_weights_are_repeated_samples(given: Any) -> None:
     times = np.where(Y == 1, 3, 1)
@@ -79,6 +80,7 @@ def test_class_weights_are_repeated_samples(given: Any) -> None:
     same(clone(given).fit(X, Y, sample_weight=some), clone(given).fit(X[some], Y[some]), rtol=1e-8)
 
 
+@pytest.mark.sampled(5)
 @each_estimator
 def test_class_weights_for_three_classes_are_repeated_samples(given: Any) -> None:
     times = np.array([1, 2, 3])[Y3]
@@ -89,6 +91,7 @@ def test_class_weights_for_three_classes_are_repeated_samples(given: Any) -> Non
     same(balanced, clone(given).set_params(class_weight=by_hand).fit(X3, Y3), rtol=1e-8)
 
 
+@pytest.mark.sampled(2)
 @each_estimator
 def test_three_classes_are_three_problems_against_the_rest(given: Any) -> None:
     labels = np.array(["ash", "birch", "cedar"])
@@ -108,6 +111,7 @@ def test_three_classes_are_three_problems_against_the_rest(given: Any) -> None:
         assert fitted.score(X3, labels[Y3]) > 0.6
 
 
+@pytest.mark.sampled(3)
 @each_classifier
 def test_a_grid_over_m_and_c_in_a_pipeline(given: Any) -> None:
     name = type(given).__name__.lower()

@@ -39,6 +39,7 @@ def test_the_planted_features_are_found() -> None:
     assert model.score(X, Y) > 0.9
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_relaxation_bounds_the_exact_optimum(loss: str, bias: bool) -> None:

@@ -35,6 +35,7 @@ def best_value(Z: Array, c_i: Array, M: int, lam: float, bias: bool) -> tuple[fl
     return min(found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("M", "lam"), [(2, 0.0), (None, 1.5)])
 def test_the_selection_is_the_best_of_all(bias: bool, M: int | None, lam: float) -> None:

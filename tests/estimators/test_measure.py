@@ -34,6 +34,7 @@ def small(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return Z, y
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_the_enumerated_problem() -> None:
     for seed, name in enumerate(("f1", "recall-at-k", "roc-auc")):
         Z, y = small(seed)
@@ -63,6 +64,7 @@ def relaxed_weights(Z: np.ndarray, losses: np.ndarray, V: np.ndarray, C: float, 
     return float(program.value), np.asarray(w.value)
 
 
+@pytest.mark.slow
 def test_keeping_all_is_the_predictor_of_the_relaxation() -> None:
     """FGM_multi of Mao 2013: the weights of the relaxed program, on all features with σ > 0."""
     for seed, name in enumerate(("f1", "error", "roc-auc")):
@@ -85,6 +87,7 @@ def test_keeping_all_is_the_predictor_of_the_relaxation() -> None:
             MeasureClassifier(**given).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_the_value_is_that_of_scikit_learn() -> None:
     for name, reference in (
         ("f1", lambda f: f1_score(Y, f > 0)),
@@ -208,6 +211,7 @@ def test_refused_in_one_line() -> None:
     assert mipfs.MeasureClassifier is MeasureClassifier
 
 
+@pytest.mark.slow
 def test_an_intercept_is_the_weight_of_a_constant_column_beside_the_M() -> None:
     for seed, name in enumerate(("f1", "error")):
         Z, y = small(seed)
@@ -230,6 +234,7 @@ def test_an_intercept_is_the_weight_of_a_constant_column_beside_the_M() -> None:
             )
 
 
+@pytest.mark.slow
 def test_an_intercept_helps_where_the_classes_are_of_different_sizes() -> None:
     r = np.random.default_rng(0)
     Z = r.standard_normal((400, 6))

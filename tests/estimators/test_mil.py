@@ -61,6 +61,7 @@ def test_it_is_algorithm_3() -> None:
     assert model.score(NEW_X, NEW_Y, NEW_BAGS) == np.mean((values > 0) == model.bag_classes(NEW_Y, NEW_BAGS)) > 0.9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_keeping_all_concepts_is_a_measure_classifier_of_the_embedded_bags(fit_intercept: bool) -> None:
     given: dict[str, Any] = {"M": 3, "C": 50.0, "keep": "all", "gap": 1e-6, "fit_intercept": fit_intercept}
@@ -76,6 +77,7 @@ def test_keeping_all_concepts_is_a_measure_classifier_of_the_embedded_bags(fit_i
     assert model.score(NEW_X, NEW_Y, NEW_BAGS) > 0.9
 
 
+@pytest.mark.slow
 def test_a_bag_is_positive_when_one_of_its_rows_is() -> None:
     one = np.zeros_like(Y)
     for name in np.unique(BAGS):
@@ -103,6 +105,7 @@ def test_bags_are_in_the_order_of_their_names_wherever_their_rows_stand() -> Non
     assert again.result_.objective == pytest.approx(model.result_.objective, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_without_bags_every_row_is_one() -> None:
     model = MILClassifier(4).fit(X, Y)
     same = MILClassifier(4).fit(X, Y, bags=np.arange(Y.size))
@@ -110,6 +113,7 @@ def test_without_bags_every_row_is_one() -> None:
     assert model.predict(NEW_X).shape == NEW_Y.shape
 
 
+@pytest.mark.slow
 def test_three_classes_are_three_problems_against_the_rest() -> None:
     Z, y, bags = draw(4, 45, 2, 3)
     labels = np.array(["ash", "birch", "cedar"])
@@ -168,6 +172,7 @@ def test_a_grid_with_bags_that_scikit_learn_routes() -> None:
     assert search.best_score_ > 0.85
 
 
+@pytest.mark.slow
 def test_pickled_cloned_and_the_same_bytes_twice() -> None:
     model = MILClassifier(3, measure="fbeta", beta=2.0).fit(X, Y, bags=BAGS)
     again = pickle.loads(pickle.dumps(model))

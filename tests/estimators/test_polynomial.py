@@ -30,6 +30,7 @@ def multiplied(model: Any, Z: np.ndarray[Any, Any], gamma: float, r: float) -> n
     return total + model.intercept_[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("keep", ["M", "all"])
 def test_values_are_those_of_the_products(scale: str, keep: str) -> None:
@@ -53,6 +54,7 @@ def test_agrees_with_all_products_as_columns() -> None:
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(Z), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_sparse_rows_frames_pickles_and_grids() -> None:
     Z = np.where(np.abs(X) > 0.5, X, 0.0)
     frame = pd.DataFrame(Z, columns=[f"f{j}" for j in range(8)])

@@ -45,7 +45,7 @@ def test_of_three_classes_they_are_those_of_one_against_the_rest() -> None:
     assert abs(doubled.predict_proba(X3)[:, 0].mean() - np.mean(Y3 == 0)) < 0.05
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [(X, Y), (X3, Y3)], ids=["two", "three"])
 def test_a_calibrated_hinge_is_that_of_scikit_learn(data: Any) -> None:
     A, y = data
@@ -63,6 +63,7 @@ def test_a_calibrated_hinge_is_that_of_scikit_learn(data: Any) -> None:
         assert np.isfinite(cross_val_score(pipe, A, y, scoring="neg_log_loss", cv=3)).all()
 
 
+@pytest.mark.slow
 def test_what_was_fitted_is_verified() -> None:
     frame = pd.DataFrame(X, columns=[f"f{k}" for k in range(6)])
     model = mipfs.FSPClassifier(2, C=0.5, class_weight="balanced", scale="standard").fit(frame, Y)
@@ -105,6 +106,7 @@ def frame_of(n: int = 90, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     return frame, y
 
 
+@pytest.mark.slow
 def test_frames_of_words_are_fitted_as_they_are_read() -> None:
     frame, y = frame_of()
     model = mipfs.FSPClassifier(2, C=1.0, scale="standard").fit(frame, y)

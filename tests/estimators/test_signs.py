@@ -42,7 +42,7 @@ def reference(signs: list[int], **changes: Any) -> BoundedCase:
     return replace(given, **changes)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
@@ -59,7 +59,7 @@ def test_the_best_features_with_signs(loss: str, scale: Any) -> None:
         np.testing.assert_allclose(model.coef_[0], again, rtol=1e-3, atol=1e-3 * np.abs(again).max())
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_relaxation_with_signs(loss: str) -> None:
     best = min(reference(SIGNS, loss=loss).values().values())
@@ -84,6 +84,7 @@ def test_more_of_a_feature_can_only_help() -> None:
             assert np.all(sign * (model.decision_function(more) - before) >= 0.0)
 
 
+@pytest.mark.slow
 def test_the_forms() -> None:
     """An array-like, a mapping by name or by position, and signs on top of one another are the same."""
     named = dict(zip(FRAME.columns, SIGNS, strict=True))
@@ -151,6 +152,7 @@ def test_refused(asked: dict[str, Any], words: str) -> None:
             kind(M=2, **asked).fit(X, Y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_groups(loss: str) -> None:
     asked: dict[str, Any] = {"loss": loss, "scale": "standard", "monotonic_cst": SIGNS, "atoms": "groups"}
@@ -165,6 +167,7 @@ def test_groups(loss: str) -> None:
         assert np.all(np.array(SIGNS) * again >= 0.0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shared", [False, True])
 def test_more_classes(shared: bool) -> None:
     """Each has its own signs, which stand in its problem; those that name no class are refused."""

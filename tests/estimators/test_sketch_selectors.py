@@ -59,6 +59,7 @@ def test_rescaled_columns_are_those_of_the_guarantee(given: Any, scale: str) -> 
     assert not np.any(np.delete(back, ids, axis=1))
 
 
+@pytest.mark.sampled(3)
 @each
 def test_sparse_frames_and_types(given: Any) -> None:
     pd = pytest.importorskip("pandas")
@@ -123,7 +124,7 @@ def test_the_default_is_four_picks_for_every_direction() -> None:
     assert fitted.guarantee_.promised.low == pytest.approx(0.25)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @each
 def test_in_a_pipeline_and_a_grid(given: Any) -> None:
     name = type(given).__name__.lower()

@@ -88,7 +88,7 @@ def forced(m: Any) -> None:
 EDITS = (plus, before, another, parameters, twice, forced)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 def test_charges_in_a_pyomo_objective_are_those_of_the_problem(edit: Any, loss: str) -> None:
@@ -231,7 +231,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_charges_in_a_cvxpy_objective_are_those_of_the_problem(name: str, loss: str) -> None:

@@ -12,7 +12,7 @@ from tests.declared_rows import FORMULATIONS
 SEEDS = 3
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_rows_bind_in_every_program(name: str, seed: int) -> None:

@@ -147,6 +147,7 @@ WRONG: dict[str, tuple[Callable[[Parts], None], str]] = {
 }
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", WRONG)
 def test_another_problem_is_refused_by_name(kind: str) -> None:
     change, message = WRONG[kind]
@@ -160,6 +161,7 @@ def test_another_problem_is_refused_by_name(kind: str) -> None:
         assert optimum(parts)[0] != pytest.approx(mipfs.solve(problem, gap=1e-8).objective, rel=1e-4)
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("named", [("w", "b"), ()])
 @pytest.mark.parametrize("boolean", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -174,6 +176,7 @@ def test_the_problem_itself_is_answered(loss: str, boolean: bool, named: tuple[s
     assert tuple(np.flatnonzero(np.isin(data().feature_names, result.selected)).tolist()) == chosen
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("named", [("w", "b"), ()])
 @pytest.mark.parametrize("kind", ["charge", "sign", "norm1"])
 def test_it_is_found_without_named_weights_too(kind: str, named: tuple[str, ...]) -> None:
@@ -209,7 +212,7 @@ def unscaled(loss: str, strength: float, factor: float, named: tuple[str, ...]) 
     return Formulation(Problem(raw, M=M, C=strength, loss=loss), program, sigma, {name: every[name] for name in named})
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("named", [("w", "b"), ()])
 @pytest.mark.parametrize("strength", [1e-4, 1e-2, 1.0, 100.0, 1e4, 1e6])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -223,6 +226,7 @@ def test_unscaled_data_are_no_reason_to_refuse(loss: str, strength: float, named
             assert evaluated(made, made.problem) is not None
 
 
+@pytest.mark.slow
 def test_bounds_that_big_m_implies_may_cut_off_what_is_worse() -> None:
     problem = Problem(data(), M=M, C=C)
     wide = perspective(U=3.0)
@@ -266,6 +270,7 @@ def test_a_big_m_may_be_above_the_problem_where_sigma_is_small() -> None:
     assert mipfs.solve(made, "branch", gap=1e-7).objective == pytest.approx(result.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_row_that_stands_in_the_program_is_no_difference() -> None:
     problem = Problem(data(), M=M, C=C)
     parts = perspective()

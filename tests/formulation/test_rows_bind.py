@@ -116,6 +116,7 @@ CASES: dict[str, tuple[Callable[[], Formulation], Callable[[Row], float], str]] 
 }
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("kind", ROWS)
 @pytest.mark.parametrize("name", CASES)
 def test_the_value_is_that_of_the_relaxation_that_repr_names(name: str, kind: str) -> None:
@@ -137,6 +138,7 @@ def test_the_value_is_that_of_the_relaxation_that_repr_names(name: str, kind: st
         assert relaxed["lower"] == pytest.approx(value(row), rel=1e-6)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("kind", ["half", "conflict", "forced out"])
 def test_the_structural_forms_are_over_the_hull_with_labellings_of_their_own(kind: str, form: Any) -> None:
@@ -153,6 +155,7 @@ def test_the_structural_forms_are_over_the_hull_with_labellings_of_their_own(kin
     assert mipfs.solve(changed, "two_layer", gap=1e-7).bound == pytest.approx(value, rel=2e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["half", "forced out", "one rule or another"])
 def test_fgm_with_rows_is_over_the_hull_and_stays_there(kind: str) -> None:
     row = ROWS[kind]

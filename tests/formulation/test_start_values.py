@@ -42,7 +42,7 @@ OPTIMUM = best("hinge", True, np.zeros(5), 2, lambda S: not {0, 1} <= S)
 MODELS = {"pyomo": pyomo_model, "cvxpy": cvxpy_model}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     ("sigma", "w", "support"),

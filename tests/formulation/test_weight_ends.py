@@ -55,7 +55,7 @@ def bounded(model: Any) -> Any:
     return model
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_pyomo(loss: str, scale: Any) -> None:
@@ -107,7 +107,7 @@ CHANGES: tuple[Callable[[Any], list[Any]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ["boolean", "plain-svm", "qcqp-ssvm"])
 def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:
@@ -150,6 +150,7 @@ def test_bounds_and_rows_together() -> None:
     assert np.max(np.abs(np.asarray(w.value))) <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_rounded_inward() -> None:
     """A bound on the user's scale times the column's is never wider than the one that was written."""
     r = np.random.default_rng(0)

@@ -73,7 +73,7 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     np.testing.assert_allclose(state.rm[:, 0], lanes.rm[:B], rtol=2e-2)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_in_arrays_end_where_compiled_ones_do(kind: str, loss: str) -> None:

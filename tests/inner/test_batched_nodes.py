@@ -122,7 +122,7 @@ def value_of(problem: mipfs.Problem, sigma: npt.NDArray[np.bool_]) -> float:
     return subproblem.solve(sigma.astype(float), 1e-9).value
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(59)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS + WITH_ROWS + OVER[:4])
 def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> None:
@@ -159,7 +159,7 @@ def test_a_relaxation_is_that_of_the_interior_point(kind: str, loss: str) -> Non
     assert sum(near) >= (len(near) if kind in KINDS else 0.7 * len(near))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(43)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS + WITH_ROWS)
 def test_trees_end_at_the_optimum(kind: str, loss: str) -> None:
@@ -182,6 +182,7 @@ def test_trees_end_at_the_optimum(kind: str, loss: str) -> None:
         assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("kind", "seed"), [("groups", 1), ("box", 3), ("plain", 1), ("signs with rows", 2)])
 def test_a_tree_does_not_depend_on_the_threads(kind: str, seed: int) -> None:
     problem = problem_of(kind, "hinge", seed, n=80, p=30, M=5)
@@ -272,6 +273,7 @@ def test_dense_data_long_on_two_sides_go_to_the_batch() -> None:
     assert relaxes(mipfs.Problem(dense(420, 400, 1, spread=2.0), M=3, C=1.0)) == "kernels"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_long_root_is_that_of_the_interior_point(loss: str) -> None:
     problem = mipfs.Problem(dense(420, 400, 2), M=4, C=0.1, loss=loss)
@@ -287,6 +289,7 @@ def test_a_long_root_is_that_of_the_interior_point(loss: str) -> None:
     assert found["batch"].sigma.sum() == pytest.approx(4.0, abs=1e-2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_long_tree_ends_where_that_of_the_kernels_does(loss: str) -> None:
     data = dense(420, 400, 3)
@@ -311,6 +314,7 @@ def test_a_long_root_that_is_stopped_leaves_what_it_has() -> None:
     assert mipfs.verify(result, problem.data).accepted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["signs", "box"])
 def test_the_svm_with_ends_is_that_of_the_interior_point(kind: str, loss: str) -> None:
@@ -348,6 +352,7 @@ def test_what_a_worker_was_sent_may_be_read_only_or_a_part_of_more() -> None:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["plain over weights", "box over weights", "overlapping over weights"])
 def test_the_svm_with_rows_over_the_weights_is_that_of_the_interior_point(kind: str, loss: str) -> None:

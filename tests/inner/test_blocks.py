@@ -56,6 +56,7 @@ def for_all_threads(work: Callable[[], Any]) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [*THREADS, 40])
 def test_every_block_is_done_once_by_as_many_threads(threads: int) -> None:
     done, seen = [0] * 20, set[int]()
@@ -127,6 +128,7 @@ def test_products_are_those_of_one_thread_to_the_bit(kind: str, n: int, k: int, 
         assert all(np.array_equal(one, other) for one, other in zip(found[0], others, strict=True))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_a_root_is_the_same_with_any_number_of_threads(kind: str, loss: str, small: None) -> None:
@@ -213,6 +215,7 @@ def test_units_share_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch,
     assert any(threads > 1 for threads, _ in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_child_that_is_forked_after_a_solve_with_threads_solves_the_same(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

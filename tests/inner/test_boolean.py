@@ -132,7 +132,7 @@ def made(seed: int, loss: str, kind: str, extra: str | None, count: int = 4) -> 
     return problem, np.zeros(m), np.ones(m)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(41)
 @pytest.mark.parametrize(("kind", "extra"), itertools.product(ATOMS, EXTRAS))
 @pytest.mark.parametrize("loss", LOSSES)
 def test_rows_and_atoms_equal_the_declared_relaxation(loss: str, kind: str, extra: str | None) -> None:

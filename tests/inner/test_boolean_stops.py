@@ -11,6 +11,7 @@ from mipfs.inner.boolean import Boolean
 from mipfs.problem import Problem
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("after", range(12))
 def test_a_stop_between_any_two_columns_leaves_a_bound(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(designs, "NUMBERS_PER_BLOCK", 1)

@@ -72,7 +72,7 @@ def drawn(seed: int, loss: str, bias: bool, kind: str) -> Problem:
     return Problem(data, loss=loss, bias=bias, M=3, C=2.0, atoms=Groups(data, groups, "norm"))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "groups"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])
@@ -90,6 +90,7 @@ def test_a_face_ends_where_the_pool_and_the_interior_point_end(loss: str, bias: 
     assert found["face"].counters["selections"] <= found["proximal"].counters["selections"]
 
 
+@pytest.mark.slow
 def test_the_restricted_value_and_its_dual_meet_on_a_face() -> None:
     problem = drawn(3, "squared-hinge", True, "sparse")
     face, method = Face(), FaceProximal(problem)

@@ -150,7 +150,7 @@ HOSTILE: dict[str, Callable[[], tuple[Array, Array]]] = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_columns(name: str, loss: str) -> None:
@@ -161,6 +161,7 @@ def test_hostile_columns(name: str, loss: str) -> None:
                 check(Problem(data, loss=loss, bias=bias, M=M, C=C))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_weights_of_all_sizes(loss: str) -> None:
     X = numbers(300, 20)
@@ -186,6 +187,7 @@ def test_no_feature_at_all_is_the_loss_of_the_best_constant(loss: str) -> None:
     assert not np.any(solved.w)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_working_set_that_grows_goes_on_where_it_was(loss: str) -> None:
     """400 columns of 60 samples: more than the first working set, and both sides are those over all columns."""

@@ -62,7 +62,7 @@ def agree(ours: Solved, theirs: Solved) -> None:
     assert abs(ours.lower - theirs.lower) <= 2e-6 * size
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("C", "M"), [(0.01, 5), (1.0, 10), (100.0, 3)])
 def test_it_equals_the_factors(loss: str, C: float, M: int) -> None:
@@ -106,6 +106,7 @@ def test_unequal_scales() -> None:
         agree(*solved_both(problem))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_where_gradients_fail_factors_go_on(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(text(6, 200, 300), loss=loss, M=5, C=0.3)

@@ -94,7 +94,7 @@ def close(found: Any, stated: Any) -> bool:
     return bool(found == stated)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(37)
 @pytest.mark.filterwarnings("ignore::mipfs.DataWarning")  # of columns that are left out, and decimal commas
 @pytest.mark.parametrize(
     ("version", "name", "part"), PARTS, ids=[f"{version.name}-{name}{part}" for version, name, part in PARTS]
@@ -127,12 +127,13 @@ def test_other_files_of_the_same_data_are_as_good(version: Path, name: str) -> N
     assert found["accepted"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @each("result")
 def test_the_second_checker_says_what_it_did(version: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert second(version / f"{name}.json", version, name, capsys) == word_of(name)
 
 
+@pytest.mark.sampled(2)
 @each("path")
 def test_the_second_checker_says_what_it_did_of_points(
     version: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -163,6 +164,7 @@ def word_of(name: str) -> str:
     return next((word for (word, _), names in SECOND.items() if name in names), "accepted")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("version", "name"), NAMES, ids=[f"{version.name}-{name}" for version, name in NAMES])
 def test_they_have_the_form_of_the_schema(version: Path, name: str) -> None:
     kind = kind_of(document(version, name))

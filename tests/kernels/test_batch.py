@@ -60,6 +60,7 @@ def test_a_proximal_step_of_a_loss_is_the_least_of_its_function(loss: str) -> No
         assert d[i] == pytest.approx(before[i] + 1.6 * (exact - m[i]), abs=5e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["plain", "signs", "box", "groups", "costs"])
 def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str) -> None:
     """No other (σ, w) has a smaller ½ Σ‖w‖²/σ + c'σ + ½ρ‖w − v‖²: compared with points around and at random."""
@@ -187,6 +188,7 @@ def test_the_bend_of_an_atom_is_its_derivative() -> None:
         assert bend == pytest.approx((at[0] - at[1]) / 2e-2, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_prices_are_costs_less_what_rows_pay_and_a_miss_costs_its_multiplier() -> None:
     A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
     sides = sides_of(A, np.array([-np.inf, 0.0]), np.array([1.5, np.inf]))
@@ -297,6 +299,7 @@ def test_lanes_are_closed_up() -> None:
     assert sorted(lanes.used[:3].tolist()) == [0, 2, 5]
 
 
+@pytest.mark.slow
 def test_the_next_nodes_are_those_of_least_bound() -> None:
     """Below their levels, of no piece more than it has room for; those beyond the cutoff are closed."""
     r = np.random.default_rng(0)

@@ -105,7 +105,7 @@ def test_what_a_pass_does_for_either_kind(bias: bool) -> None:
     np.testing.assert_allclose(H, wanted, atol=1e-12)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     A, Z = drawn(kind, 3)

@@ -235,6 +235,7 @@ def test_the_program_over_the_simplex(seed: int) -> None:
     assert float(d @ beta - 0.5 * beta @ G @ beta) == pytest.approx(most, rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
 def test_sweeps_over_groups_end_at_the_group_lasso(centred: bool, is_sparse: bool) -> None:

@@ -249,6 +249,7 @@ def test_statistics_of_columns(n: int, k: int) -> None:
         np.testing.assert_allclose(found[3], np.where(norm == 0.0, 1.0, norm))
 
 
+@pytest.mark.slow
 def test_lines_of_text_are_read_as_python_reads_them() -> None:
     text = "+1 1:2 3:-0.5 # c\n\n  -1 qid:7 2:1e3 4:0 5:123456789012345678901234567890\n1\n"
     raw = np.frombuffer(text.encode(), np.uint8)

@@ -64,6 +64,7 @@ def test_the_open_node_of_least_bound_is_chosen_below_the_level(seed: int) -> No
     assert subtree.choose(piece, total, level) == least
 
 
+@pytest.mark.slow
 def test_a_pruned_node_keeps_its_dual_vector_and_lowers_the_floor() -> None:
     piece = planted()
     piece.nodes[0]["parent"] = 4

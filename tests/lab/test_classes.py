@@ -63,7 +63,7 @@ def least(data: list[Instance], ids: tuple[int, ...], loss: str, C: float, bias:
     return total
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
@@ -79,6 +79,7 @@ def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
         assert mipfs.verify(result, stacked(data, bias)).accepted
 
 
+@pytest.mark.slow
 def test_a_feature_costs_once_for_all_classes_and_intercepts_nothing() -> None:
     data = instances(*draw(3))
     lam = 2.0
@@ -281,6 +282,7 @@ def test_a_label_of_an_svmlight_file_is_no_column(tmp_path: Path, capsys: pytest
     assert "the labels of an svmlight file stand first on each line" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_shared_support_states_the_scaling_of_the_features_and_is_checked_on_it(bias: bool) -> None:
     """Of data that is stored in another way the last bits of means differ: what is stated defines the problem."""

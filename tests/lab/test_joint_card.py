@@ -104,7 +104,7 @@ def best_card(data: Instance, asked: dict[str, Any]) -> float:
     return least_of_all(Z, s, owner, data.y, c, asked["loss"], asked["bias"], asked["K"], asked["M"])
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(307)
 @pytest.mark.filterwarnings("ignore::mipfs.DataWarning")
 @pytest.mark.parametrize("seed", range(PROBLEMS))
 def test_every_card_of_every_set(seed: int) -> None:
@@ -142,6 +142,7 @@ def table(folder: Path, seed: int, n: int = 36, p: int = 5) -> Path:
     return path
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("bins", [0, 3])
 @pytest.mark.parametrize("bias", ["true", "false"])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -36,7 +36,7 @@ def test_equals_scikit_learn(name: str, ties: bool) -> None:
         assert value(name, y, f) == pytest.approx(REFERENCES[name](y, f), abs=1e-14)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("beta", [0.1, 0.5, 1.0, 2.0, 7.0])
 def test_fbeta_equals_scikit_learn(beta: float) -> None:
     for seed in range(100):

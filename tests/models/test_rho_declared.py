@@ -121,6 +121,7 @@ def test_columns_of_large_norm() -> None:
         assert result.objective >= best.bound * (1 + 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("suffix", [".lp", ".nl"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_what_is_written_has_the_value(suffix: str, bias: bool, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_groups_are_declared_too() -> None:
         assert declared.sigma.value.sum() == pytest.approx(1.0, abs=1e-5)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["f1", "error", "prbep"])
 def test_one_feature_is_the_squared_l1_norm(name: str) -> None:
     """Mao 2013, 6.1: with B = 1 the relaxation is min ½ ‖w‖₁² + C max over ȳ of [Δ(ȳ) − wᵀa(ȳ)]₊."""

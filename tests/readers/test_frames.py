@@ -183,6 +183,7 @@ def test_the_result_remembers_how_the_data_was_read_and_verify_checks_it() -> No
     assert any("words" in line for line in mipfs.verify(result, plain).unchecked)
 
 
+@pytest.mark.slow
 def test_pandas_is_not_needed() -> None:
     code = "import sys; sys.modules['pandas'] = None; import mipfs; print(mipfs.read('instances/credit.csv').n_samples)"
     root = CREDIT.parents[1]

@@ -95,6 +95,7 @@ def test_data_are_read_with_their_names(kind: Any) -> None:
     assert mipfs.verify(result, mipfs.Instance.from_arrays(kind(numbers), signs)).accepted
 
 
+@pytest.mark.sampled(2)
 @KINDS
 def test_estimators_take_words_and_hold_the_order(kind: Any) -> None:
     frame = table()
@@ -109,6 +110,7 @@ def test_estimators_take_words_and_hold_the_order(kind: Any) -> None:
         model.predict(kind(frame[REVERSED]))
 
 
+@pytest.mark.sampled(5)
 @KINDS
 def test_the_other_estimators_hold_the_order(kind: Any) -> None:
     frame = table()

@@ -32,7 +32,7 @@ def make(seed: int = 0, scale: Any = "standard", **changes: Any) -> Instance:
     return Instance.from_arrays(X, y, scale=scale, **changes)
 
 
-@pytest.mark.sampled(37)
+@pytest.mark.sampled(41)
 @pytest.mark.parametrize("seed", range(1, 40))
 def test_brute_force(seed: int) -> None:
     one = case(seed)
@@ -74,6 +74,7 @@ def test_near_optimal_supports(seed: int) -> None:
     assert mipfs.verify(found, one.problem().data).accepted
 
 
+@pytest.mark.slow
 def test_the_users_scale() -> None:
     """A bound means the same weight however the columns are scaled, and none is left by an ulp."""
     for seed in range(6):

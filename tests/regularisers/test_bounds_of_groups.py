@@ -54,6 +54,7 @@ def value(ids: list[int], loss: str, C: float = 0.5) -> float:
     return float(program.value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_exact(loss: str) -> None:
     agree(loss, ("branch", "gbd"))
@@ -82,6 +83,7 @@ def agree(loss: str, drivers: tuple[str, ...]) -> float:
     return best
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [2, 5, 9])
 def test_of_the_campaign(seed: int) -> None:
     """Cases of `tests.kinds`."""
@@ -172,6 +174,7 @@ FORGED: dict[str, Forge] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_forged_ones_are_refused(loss: str) -> None:
     text, arrays = written(mipfs.solve(problem(loss=loss), gap=1e-5)) or ("", {})
@@ -203,6 +206,7 @@ def test_bounds_of_classes() -> None:
         with_bounds(names, {"a": (0, None)})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shared", [False, True])
 def test_classes_on_the_command_line(
     shared: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

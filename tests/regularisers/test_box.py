@@ -38,7 +38,7 @@ def brute(problem: Problem, M: int) -> float:
     return min(clarabel(problem, ids, np.ones(ids.size)) for ids in supports)
 
 
-@pytest.mark.sampled(37)
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("name", BOXES)
 @pytest.mark.parametrize("loss", LOSSES)

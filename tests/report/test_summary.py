@@ -97,6 +97,7 @@ def test_the_trace_as_a_frame(result: Result, monkeypatch: pytest.MonkeyPatch) -
         result.trace.to_frame()
 
 
+@pytest.mark.slow
 def test_silent_by_default_and_lines_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     problem = mipfs.Problem(DATA, M=2, C=0.01)
     mipfs.solve(problem)

@@ -128,6 +128,7 @@ def test_a_run_without_highs_claims_nothing_that_is_not_so(driver: str) -> None:
         assert result.status.name == "NUMERICAL", "the cutting planes in μ are no relaxation without their master"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("broken")
 def test_what_rests_on_highs_alone_is_a_named_error() -> None:
     with pytest.raises(NumericalError, match="HiGHS finds no optimum"):

@@ -46,6 +46,7 @@ def test_models_in_several_threads_do_not_know_of_one_another() -> None:
             assert said == ["optimal"] * 12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["deadline", "stop"])
 def test_a_hard_model_hears_its_limit_and_can_go_on(way: str) -> None:
     model = knapsack(1, 60)
@@ -77,7 +78,7 @@ def long_lp() -> highs.Model:
     return model
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("make", [long_lp, lambda: knapsack(1, 60)], ids=["LP", "MILP"])
 @pytest.mark.parametrize("way", ["Ctrl-C", "must_stop fails"])
 def test_what_the_caller_raises_is_heard_within_a_second(make: Callable[[], highs.Model], way: str) -> None:

@@ -24,7 +24,7 @@ def spelled(alpha: list[float], top: list[float], bits: int) -> tuple[list[int],
     return [min(max(round(Fraction(a) * unit), 0), limit) for a, limit in zip(alpha, limits, strict=True)], limits, q
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("open_ended", [True, False])
 def test_rounding_is_that_of_rational_arithmetic(open_ended: bool) -> None:
     r = np.random.default_rng(int(open_ended))

@@ -36,7 +36,7 @@ def least(data: Instance, members: list[list[int]], C: float, bias: bool) -> flo
     return float(cp.Problem(cp.Minimize(norms + loss)).solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("stored", "scale"), [(np.asarray, "none"), (sparse.csc_array, "standard")])
 @pytest.mark.parametrize("grouped", [True, False])
@@ -74,6 +74,7 @@ def test_the_first_c_and_the_wanted_number() -> None:
     assert fit(data, 5, 0.3).ids.size <= 5
 
 
+@pytest.mark.slow
 def test_data_on_which_nothing_is_to_be_found() -> None:
     y = np.resize([1.0, -1.0], 12)
     zero = Instance.from_arrays(np.zeros((12, 3)), y)

@@ -31,7 +31,7 @@ def reference(Z: np.ndarray, losses: np.ndarray, V: np.ndarray, C: float) -> flo
     return float(program.solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_value_and_bound(name: str, given: dict[str, Any]) -> None:
     for seed in range(2):

@@ -38,6 +38,7 @@ def test_value_and_weights_are_those_of_clarabel(C: float, bias: bool) -> None:
     assert bias or found.b == 0.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_wanted_number_of_features(bias: bool) -> None:
     data = draw(2)

@@ -35,6 +35,7 @@ def least(data: Instance, norm: Any, loss: str, C: float, bias: bool) -> float:
     return float(cp.Problem(cp.Minimize(whole + C * data.sample_weight @ one)).solve(solver=cp.CLARABEL))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("C", [0.05, 0.8])
 def test_values_are_those_of_clarabel(C: float, bias: bool) -> None:
@@ -52,6 +53,7 @@ def test_values_are_those_of_clarabel(C: float, bias: bool) -> None:
         dual_descent(data, C, loss="hinge")  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_wanted_number_of_features(bias: bool) -> None:
     data = draw(2)
@@ -120,6 +122,7 @@ def test_a_reference_takes_all_features_or_says_no() -> None:
             fit(centred, 14)
 
 
+@pytest.mark.slow
 def test_uniform_draws_are_nested_and_uniform() -> None:
     data, fit = draw(4, 20, 5), baselines.get_baseline("uniform")
     counts = np.zeros(5)

@@ -46,7 +46,7 @@ def program(data: Instance, c: np.ndarray, r: np.ndarray, bias: bool) -> tuple[f
     return float(value), w.value
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("method", [onsvm, lpsvm])
@@ -98,6 +98,7 @@ def test_features_that_stay_out_prove_themselves(seed: int, monkeypatch: pytest.
         assert len(warm.ids) < 80
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_sparse_columns_centred_implicitly(bias: bool) -> None:
     data = draw(3, 30, 40)
@@ -124,6 +125,7 @@ def test_newton_gives_the_solution_of_least_norm() -> None:
     np.testing.assert_allclose(merged, single, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_newton_on_random_programs() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -169,6 +171,7 @@ def test_sizes_that_jump_keep_the_largest_weights() -> None:
     assert len(tried) == len(set(tried))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("start", ["zero", "random"])
 @pytest.mark.parametrize("lam", [0.02, 0.1, 0.5])
 def test_fsv_ends_at_a_stationary_vertex(lam: float, start: Any) -> None:
@@ -234,6 +237,7 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 SIGNS = {"x1": (0.0, None), "x2": (None, 0.0), "x3": (0.0, 0.0), "x5": (0.0, None), "x6": (None, 0.0)}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(3))

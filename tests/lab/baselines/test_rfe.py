@@ -22,7 +22,7 @@ def draw(seed: int, n: int = 60, p: int = 12) -> Instance:
     return Instance.from_arrays(X, y)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(6))
@@ -38,6 +38,7 @@ def test_one_at_a_time_is_that_of_scikit_learn(seed: int, bias: bool, loss: str)
         np.testing.assert_array_equal(ids, expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge"])
 def test_it_eliminates_at_the_C_that_it_refits_with(loss: str) -> None:
     """Greedy elimination by enumeration: the SVM of every round by Clarabel, at the C of the refit."""

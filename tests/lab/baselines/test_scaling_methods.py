@@ -43,6 +43,7 @@ def test_the_first_update_is_the_svm_on_scaled_columns(seed: int, bias: bool, lo
         np.testing.assert_allclose(found, np.abs(z), atol=2e-4 * np.abs(z).max())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("shape", [(30, 8), (20, 60)])
@@ -103,7 +104,7 @@ def test_arom_finds_what_separates() -> None:
     assert arom(data, 3, C).ids.tolist() == list(best) == [0, 3, 5]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_r2w2_on_westons_linear_problem(seed: int) -> None:
     """Weston 2000: three of the features say y on 70% of the samples, three on the others, and the rest is noise."""
@@ -118,6 +119,7 @@ def test_r2w2_on_westons_linear_problem(seed: int) -> None:
         assert set(r2w2.r2w2(data, M, drop=drop).ids.tolist()) <= set(range(6))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("shape", [(25, 6), (10, 30)])
 def test_the_bound_is_that_of_two_quadratic_programs(shape: tuple[int, int], bias: bool) -> None:
@@ -160,6 +162,7 @@ def test_the_gradient_by_finite_differences(shape: tuple[int, int], bias: bool) 
         assert gradient[j] == pytest.approx(difference, rel=1e-3, abs=1e-3 * np.abs(gradient).max())
 
 
+@pytest.mark.slow
 def test_the_descent_descends() -> None:
     for seed in range(3):
         data = draw(seed)
@@ -197,6 +200,7 @@ def test_the_rounds_of_r2w2(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes == [23, 22, 21]
 
 
+@pytest.mark.slow
 def test_sparse_columns_centred_implicitly() -> None:
     X = np.where(np.abs(draw(1, 30, 20).X) > 0.7, draw(1, 30, 20).X, 0.0)
     y = draw(1, 30, 20).y

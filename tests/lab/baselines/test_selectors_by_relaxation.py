@@ -35,7 +35,7 @@ def plain(Z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: str, bias: bool) ->
     return np.asarray(Z @ w.value + (b.value if bias else 0.0))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(3))
@@ -59,7 +59,7 @@ def test_nmmkl_ranks_by_the_multipliers_of_its_qcqp(seed: int, bias: bool, loss:
         np.testing.assert_allclose(found.scores(data), plain(data.X[:, found.ids], data.y, c, loss, bias), atol=1e-3)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_qcqp_ssvm_is_that_of_its_program_on_all_features(
@@ -130,6 +130,7 @@ def test_a_turn_is_a_step_of_frank_and_wolfe(bias: bool, concave: Any) -> None:
             assert float(r[vertex.ids] @ np.abs(vertex.w)) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_variants_of_rinaldi() -> None:
     for seed in range(4):
         data = draw(seed, 40, 25)

@@ -81,6 +81,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch
     assert (seen, again.rows) == ([0, 1, 2, 3], whole.rows)
 
 
+@pytest.mark.slow
 def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> None:
     found = run(made(), tmp_path)
     found.save(tmp_path)
@@ -162,6 +163,7 @@ def test_the_index_lists_studies_and_claims(tmp_path: Path) -> None:
         index.write_index(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="the reports are in the repository alone")
 def test_the_pages_in_the_repository_come_out_of_their_rows() -> None:
     """And the ten claims at the top have their figures on these pages."""
@@ -242,6 +244,7 @@ def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
     assert fit.linear.ids.size == 2
 
 
+@pytest.mark.slow
 def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
     """What was found until then is a result, and no Ctrl-C; a limit that is not reached changes nothing."""
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
@@ -253,6 +256,7 @@ def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
     assert stopped.bound <= whole.objective <= stopped.objective
 
 
+@pytest.mark.slow
 def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
     best = {}

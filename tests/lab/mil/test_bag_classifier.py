@@ -47,7 +47,7 @@ def by_hand(data: Instance, width: float) -> tuple[Array, Array]:
     return E, np.array([1.0 if any(data.y[i] > 0 for i in bag) else -1.0 for bag in rows])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["f1", "error", "roc-auc"])
 def test_the_relaxation_is_that_of_the_enumerated_dual(measure: str) -> None:
     for seed in range(3):

@@ -83,6 +83,7 @@ def test_a_closed_run() -> None:
         assert column == set(one["selected"])
 
 
+@pytest.mark.slow
 def test_a_table_stands_behind_every_chart() -> None:
     for item in (cases.closed(), cases.path(), cases.ladder(), cases.long(3000)):
         text = page.html([page.Item("x", item)])
@@ -176,6 +177,7 @@ def test_no_more_is_said_than_was_proven() -> None:
     assert "no bound was proven" in verdict(dataclasses.replace(stopped, bound=-math.inf))
 
 
+@pytest.mark.slow
 def test_thousands_of_weights_and_rows_are_cut_and_say_so() -> None:
     names = [f"word {k}" for k in range(20_000)]
     weights = {name: math.sin(k + 1) for k, name in enumerate(names)}
@@ -233,6 +235,7 @@ def test_a_path() -> None:
     assert f"Chosen: M = {path.best.value}" in " ".join(tree.texts)
 
 
+@pytest.mark.slow
 def test_a_path_over_two_axes_and_one_with_open_points() -> None:
     problem = mipfs.Problem(cases.credit())
     both = mipfs.path(problem, C=[0.1, 1.0], M=[2, 3])

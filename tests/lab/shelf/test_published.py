@@ -93,7 +93,7 @@ def same_relaxation(problem: Problem, driver: str, options: dict[str, Any]) -> R
     return published
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("seed", some(MANY, 2))
 @pytest.mark.parametrize(("driver", "options"), EXACT)
 def test_exact_drivers_equal_enumeration(driver: str, options: dict[str, Any], seed: int) -> None:
@@ -107,6 +107,7 @@ def test_exact_drivers_equal_enumeration(driver: str, options: dict[str, Any], s
     assert mipfs.verify(published, problem.data).accepted
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (9, 13))])
 @pytest.mark.parametrize(("driver", "options"), EXACT)
 def test_exact_drivers_on_cases_of_every_kind(driver: str, options: dict[str, Any], seed: int) -> None:
@@ -254,6 +255,7 @@ def test_the_stops_of_tan_2014() -> None:
     assert first[1] <= first[0] * (1 + 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_set_of_fgm_b(seed: int) -> None:
     """The allowed selection of largest Σ c_j at the final α, enumerated; with T = 2 it is not yet the best one."""
@@ -309,7 +311,7 @@ def test_the_final_master_of_kelley_is_a_program_to_change() -> None:
         Result.from_json(result.to_json()).formulation()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("inner", ["saddle", "conic"])
 @pytest.mark.parametrize("seed", [0, 1, 4, 9])
 def test_the_final_master_of_two_layer_is_a_program_to_change(seed: int, inner: str) -> None:

@@ -21,7 +21,7 @@ def wide(seed: int = 0) -> Problem:
     return Problem(Instance.from_arrays(X, y), M=3, C=0.01)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("method", ["fgm", "bss", "leverage", "approx-bss", "rrqr", "uniform", "rfe", "l1-svm"])
 def test_the_whole_is_proven_whatever_was_chosen(method: str) -> None:
     problem = wide()
@@ -41,6 +41,7 @@ def test_every_method_is_known() -> None:
             mipfs.preselect(wide(), method)
 
 
+@pytest.mark.slow
 def test_generation_finds_as_many_as_asked_for() -> None:
     for count in (1, 7, 120, 300, 1000):
         assert len(mipfs.preselect(wide(), f"fgm:{count}")) == min(count, 300)

@@ -65,6 +65,7 @@ def test_the_sharp_bound_on_real_matrices(name: str, scale: str) -> None:
         assert found.guarantee.promised.epsilon == pytest.approx(2 * q + q * q)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("file", "scale"), [("wdbc.svm", "none"), ("wdbc.svm", "standard"), ("credit.csv", "unit")])
 def test_the_sharp_bound_on_the_shipped_data(file: str, scale: str) -> None:
     data = mipfs.read(INSTANCES / file, scale=scale)

@@ -34,7 +34,7 @@ def rescaled(found: Sketch, X: np.ndarray) -> np.ndarray:
     return X[:, found.ids] * found.rescaling
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bias", [True, False])
 def test_margin_and_radius_are_measured_and_keep_their_promises(seed: int, bias: bool) -> None:

@@ -41,6 +41,7 @@ def test_leverage_scores_are_drawn_as_often_as_they_say() -> None:
     assert found.guarantee.epsilon < found.guarantee.promised.epsilon < 0.2
 
 
+@pytest.mark.slow
 def test_leverage_scores_promise_what_one_in_a_hundred_draws_may_break() -> None:
     data, broken, values = instance(X), 0, []
     for seed in range(200):

@@ -286,6 +286,7 @@ def test_a_method_that_fails_is_a_row(
     assert said in found.summary()
 
 
+@pytest.mark.slow
 def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(part: Instance, M: int, C: float, setting: Any) -> Any:
         while (
@@ -308,6 +309,7 @@ def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_driver_that_a_limit_stops_keeps_its_classifier() -> None:
     r = np.random.default_rng(0)
     X = r.normal(size=(120, 40))

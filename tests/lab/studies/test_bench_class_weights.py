@@ -66,6 +66,7 @@ def test_wrong_ones_are_refused_in_one_line(given: Any) -> None:
         mipfs.bench(data(), ["rfe"], [2], class_weight=given)
 
 
+@pytest.mark.slow
 def test_those_of_the_description_hold_and_the_command_says_others(tmp_path: Path) -> None:
     X, y = raw()
     file = tmp_path / "d.csv"

@@ -49,7 +49,7 @@ def told(found: Any) -> Any:
     return bare(json.loads(found.to_json()))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 @pytest.mark.parametrize(
     ("axes", "folds"), [(GRID, 2), (GRID, None), ({"M": [1, 2, 3]}, 3), ({"lam": [0.1, 1.0, 5.0]}, 2)]
@@ -68,6 +68,7 @@ def test_a_path_does_not_depend_on_the_jobs(axes: dict[str, Any], folds: int | N
     assert sorted(map(str, places[0])) == sorted(map(str, places[1]))
 
 
+@pytest.mark.slow
 def test_rows_added_one_by_one_on_folds_do_not_depend_on_the_jobs() -> None:
     problem = mipfs.Problem(sample(), M=3, C=1.0)
     rows = [(np.eye(1, 8, k), -np.inf, 0.0) for k in (0, 1)]
@@ -92,6 +93,7 @@ def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(by) > 1
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_what_other_processes_solved(tmp_path: Path) -> None:
     problem, file = mipfs.Problem(sample(), C=1.0), tmp_path / "path.state"
     found = mipfs.path(problem, **GRID, folds=3, jobs=2, checkpoint=file)
@@ -101,6 +103,7 @@ def test_a_checkpoint_holds_what_other_processes_solved(tmp_path: Path) -> None:
     assert told(again) == told(found)
 
 
+@pytest.mark.slow
 def test_watchers_hear_of_every_solve_where_nothing_else_is_asked() -> None:
     begun: list[str] = []
     points: list[Point] = []

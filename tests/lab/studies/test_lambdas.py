@@ -36,7 +36,7 @@ def values_at(data: Instance, loss: str, bias: bool, lam: float) -> tuple[float,
     return values[frozenset()], values[frozenset(every)], min(values.values())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("loss", "bias"), [("hinge", True), ("hinge", False), ("squared-hinge", True), ("logistic", False)]
 )

@@ -40,6 +40,7 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_not_solved_again_and_is_as_good(tmp_path: Path) -> None:
     file = tmp_path / "p.points"
     first = mipfs.path(problem(), M=[1, 2, 3], folds=2, cold=True, checkpoint=file)
@@ -76,6 +77,7 @@ def test_a_longer_path_takes_what_fits(tmp_path: Path) -> None:
     assert len(found.points) == 4
 
 
+@pytest.mark.slow
 def test_limits_may_change_and_what_is_proven_stays(tmp_path: Path) -> None:
     file = tmp_path / "p.points"
     mipfs.path(problem(C=10.0), M=[1, 2, 3], iteration_limit=1, checkpoint=file)
@@ -174,6 +176,7 @@ def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return asked, told(whole), lines(file)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kept", [1, 2, 4, 7])
 def test_a_path_that_goes_on_is_the_one_that_nobody_killed(
     undisturbed: tuple[Any, Any, Any], kept: int, tmp_path: Path

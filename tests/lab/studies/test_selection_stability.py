@@ -25,7 +25,7 @@ def made(n: int = 60, p: int = 5, **given: Any) -> Instance:
     return Instance.from_arrays(X, np.where(X[:, 0] + 0.4 * X[:, 1] + 0.5 * r.normal(size=n) > 0.3, 1.0, -1.0), **given)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_the_frequencies_are_those_of_the_draws(bootstrap: bool) -> None:
     data = made(scale="standard")

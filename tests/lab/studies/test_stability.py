@@ -65,6 +65,7 @@ def test_the_ends() -> None:
         stability([[0], [1]], 3, level=1.0)
 
 
+@pytest.mark.slow
 def test_random_sets_are_at_zero_and_the_interval_holds_the_truth() -> None:
     r = np.random.default_rng(0)
     p, m, probability = 20, 100, np.r_[np.full(4, 0.8), np.full(16, 0.1)]
