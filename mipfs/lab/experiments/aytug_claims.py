@@ -26,8 +26,13 @@ EASY, FEW_CONVERGE, HALF_CONVERGE = 20, 0.25, 0.5
 """Features of the problems of which half converge; the shares that "very few" and "half" stand for."""
 TWICE = 2.0
 """What a drastic rise is, at least."""
-LEAST_M = 20
-"""Of data set two, where the paper excepts it."""
+LEAST_M, MORE_THAN_HALF = 20, 600
+"""Of data set two: where the paper excepts it, and beyond half of the 800 features."""
+ONE_TREE = (
+    'the paper solves a MILP for every cut (`master="milp"`); here one tree adds them where it finds them, a '
+    "stronger algorithm, and the published loop was not run"
+)
+"""What differs from Table 1."""
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -70,7 +75,7 @@ def _stopped(rows: Sequence[Row]) -> Claim:
     found = _errors([row for row in rows if row["p"] > EASY], "gbd-250", "exact")
     words = f"p > {EASY}, test error after 250 cuts is no worse than the exact run's, by problem"
     part = no_worse(words, found, less_is_better=True)
-    details = f"the objective after 250 cuts is up to {percent(excess)} above a proven optimum"
+    details = f"the objective after 250 cuts is up to {percent(excess)} above a proven optimum; {ONE_TREE}"
     said = "Stopping after 250 cuts does not harm the test accuracy (Aytug 2015, section 4)"
     return judged(said, [part], details, STOPPED)
 
@@ -86,10 +91,7 @@ def _converged(rows: Sequence[Row]) -> Claim:
         above("p = 20, share of a problem's fits that converge, at least half", shares[0], HALF_CONVERGE),
         below("p > 20, very few", shares[1], FEW_CONVERGE),
     ]
-    details = (
-        f"branch and bound proves {percent(proven, 0)} of the fits with p > 20; the paper adds a cut for every MILP "
-        "that it solves, here one tree adds them where it finds them"
-    )
+    details = f"branch and bound proves {percent(proven, 0)} of the fits with p > 20; {ONE_TREE}"
     return judged(said, parts, details)
 
 
@@ -133,17 +135,23 @@ def _figure_two(rows: Sequence[Row]) -> Claim:
 
 
 def _figure_three(rows: Sequence[Row]) -> Claim:
-    """Where the time goes: M = 400 against the least M on the same rows, which have the same seed."""
+    """Where the time goes: M = 400 against a larger and the least M on the same rows, which have the same seed.
+
+    A peak at half, which is what the paper says, needs both.
+    """
     times = []
     for (M,), some in sorted(grouped(rows, "M").items()):
         mine, theirs = (mean(of(some, method=m), "seconds_of_grid") for m in ("gbd-250", "rfe"))
         times.append(f"M = {M}: {mine:.0f} and {theirs:.0f}")
     stopped = of(rows, method="gbd-250")
-    least, half = ({row["seed"]: row["seconds_of_grid"] for row in of(stopped, M=M)} for M in (LEAST_M, HALF))
-    ratios = [half[seed] / least[seed] for seed in half if seed in least]
-    part = above_ratio("GBD-M's CPU s at M = 400 over those at M = 20, by draw", ratios, TWICE)
+    half = {row["seed"]: row["seconds_of_grid"] for row in of(stopped, M=HALF)}
+    parts = []
+    for M, level, words in ((MORE_THAN_HALF, 1.0, ": a peak at half"), (LEAST_M, TWICE, "")):
+        other = {row["seed"]: row["seconds_of_grid"] for row in of(stopped, M=M)}
+        ratios = [half[seed] / other[seed] for seed in half if seed in other]
+        parts.append(above_ratio(f"GBD-M's CPU s at M = {HALF} over those at M = {M}, by draw{words}", ratios, level))
     said = "GBD-M's burden rises drastically where half of the features are selected, M = 400 (Aytug 2015, Figure 3)"
-    return judged(said, [part], f"CPU s over all C, GBD-M of 250 cuts and RFE: {'; '.join(times)}")
+    return judged(said, parts, f"CPU s over all C, GBD-M of 250 cuts and RFE: {'; '.join(times)}")
 
 
 def _table_four(rows: Sequence[Row]) -> Claim:
