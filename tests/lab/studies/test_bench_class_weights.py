@@ -35,10 +35,10 @@ def by_class() -> np.ndarray:
 @pytest.mark.slow
 def test_they_are_the_same_as_sample_weights_for_every_method() -> None:
     asked: dict[str, Any] = {"methods": METHODS, "M": [2], "C": [0.05, 1.0], "folds": 3, "inner": 2}
-    found = mipfs.bench(data(), **asked, class_weight=WEIGHTS)
-    same = mipfs.bench(data(sample_weight=by_class()), **asked)
+    found = mipfs.bench(data(scale="none"), **asked, class_weight=WEIGHTS)
+    same = mipfs.bench(data(scale="none", sample_weight=by_class()), **asked)  # weights of samples count in a scale
     assert kept(found) == kept(same)
-    assert kept(found) != kept(mipfs.bench(data(), **asked))
+    assert kept(found) != kept(mipfs.bench(data(scale="none"), **asked))
     assert "0.5 for good, 4 for bad" in found.summary() or "4 for bad, 0.5 for good" in found.summary()
 
 
