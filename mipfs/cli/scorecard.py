@@ -51,6 +51,7 @@ def scorecard(
     from mipfs.cli.text import say, show_blocks
     from mipfs.cli.verify import data_of
     from mipfs.lab import scorecard as card
+    from mipfs.plumbing import output_file
     from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
@@ -69,11 +70,10 @@ def scorecard(
     if json != "-" and not quiet:
         show_blocks(found.blocks())
         if json is not None:
-            beside = (
-                ""
-                if found.result.certificate is None
-                else f", the certificate of its result to {sidecar_of(Path(json)).name}"
-            )
+            proven = found.result.claim is not None or found.result.certificate is not None
+            proven = proven and not output_file.is_stream(Path(json))
+            whose = "its certificate" if joint else "the certificate of its result"
+            beside = f", {whose} to {sidecar_of(Path(json)).name}" if proven else ""
             say(f"\nwritten to {json}{beside}")
         tell_page(report, after=json is not None)
     return 0

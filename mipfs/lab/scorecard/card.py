@@ -56,7 +56,7 @@ class Joint:
     ----------
     M : int
     out : tuple of str
-    arrays : mapping, the proof as the sidecar has it; empty of a card that was read, whose result has the sidecar
+    arrays : mapping, the proof as the sidecar has it; empty of a card whose sidecar is missing
     first : float, objective of the card that it began with, of the features of the result; no file has it
     supports : int, sets of features whose points were looked at; no file has it
     """
