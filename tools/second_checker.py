@@ -3282,7 +3282,7 @@ def gap_agrees(told, upper, lower):
 
 AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M"), "end": ("end",)}
 PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
-PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought between")
 POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
 POINT_FIELDS = POINT_NEEDED | names_in(
     "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
@@ -3444,6 +3444,38 @@ class Course:
                 )
                 need(abs(told - found) <= room, "what a unit bought is another number")
 
+    def check_between(self):
+        """Sets at values of C between two points: allowed, of the stated value, and a bound below the chord."""
+        said = self.document.get("between", [])
+        need(isinstance(said, list) and (not said or "C" in self.axes), "between, of a path that is not along C")
+        fields = {"selected", "weights", "intercept", "objective", "bound", "gap", *self.axes}
+        for one in said:
+            need(isinstance(one, dict) and set(one) == fields, "a set between two points has other fields")
+            C, upper, lower = (number(one[key], f"{key} between two points") for key in ("C", "objective", "bound"))
+            known = [
+                (number(point["C"], "C"), number(point["bound"], "bound"), k)
+                for k, point in enumerate(self.points)
+                if None not in (point["bound"], point["objective"]) and point.get("M") == one.get("M")
+            ]
+            below, above = [end for end in known if end[0] <= C], [end for end in known if end[0] >= C]
+            need(below and above, "a set that is not between two points")
+            (a, left, k), (b, right, _) = max(below), min(above)
+            need(lower <= upper, "the bound of a set between two points lies above its objective")
+            need((lower - left) * (b - a) <= (right - left) * (C - a) and (a < b or lower <= left),
+                 "the bound of a set between two points lies above the chord")  # fmt: skip
+            need(gap_agrees(number_or_none(one["gap"], "gap"), upper, lower), "the gap between two points is another")
+            self._check_set(one, self.points[k]["result"], k, upper)
+
+    def _check_set(self, one, result, k, objective):
+        """A set between two points, as an incumbent of the problem of point k at another C."""
+        moved = result | {"params": result["params"] | {"C": one["C"]}}
+        stated = Statement(moved, sidecar(self.members, k, result), self.source.data(result))
+        need(not stated.extra and not stated.over, "a set between two points, under rows that say nothing of it")
+        chosen, what = chosen_of(stated, one["selected"]), "a set between two points"
+        need(stated.allows(chosen, []), "a set between two points is none of S")
+        value = value_of(stated, one["weights"], one["intercept"], dict.fromkeys(chosen, 1), what, objective)
+        need(near(value, objective), "the objective of a set between two points is another one")
+
     def check_point(self, k):
         """What stands beside a result: its summary, and a bound that may come from another point."""
         point, result = self.points[k], self.points[k]["result"]
@@ -3525,6 +3557,7 @@ class Course:
         need(set(self.places) <= wanted, "a point is at a value that params do not have")
         need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
         self.check_bought()
+        self.check_between()
 
     def check_errors(self):
         """Errors, what they come to, and what is chosen by them; returns what is said of them."""
