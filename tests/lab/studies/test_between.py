@@ -67,7 +67,7 @@ def values(X: Array, y: Array, C: float, loss: str) -> dict[tuple[int, ...], flo
 
 
 def check(seed: int, loss: str, step: int = 1) -> list[tuple[int, ...]]:
-    """At 20 values of C, every `step`-th, no gap is below the truth; the sets that are the best, one after the other."""
+    """At 20 values of C, every `step`-th, no gap is below the truth; returns the best sets."""
     X, y = draw(seed)
     data = mipfs.Instance.from_arrays(X, y)
     problem = mipfs.Problem(data, M=M, loss=loss, bias=loss != "logistic")
