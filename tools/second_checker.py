@@ -4141,6 +4141,28 @@ class Card:
         need(at_edge or (status == "OPTIMAL") == (gap <= asked), "the status of the card is another one")
         return float(value)
 
+    def check_odds(self):
+        """How totals are scores of odds, if that is stated."""
+        if "odds" not in self.document:
+            return
+        said, params = self.document["odds"], self.result["params"]
+        need(
+            isinstance(said, dict) and set(said) == names_in("score odds double origin per_point"), "odds is malformed"
+        )
+        told = {key: float(number(value, f"odds.{key}")) for key, value in said.items()}
+        need(params["loss"] == "logistic" and told["odds"] > 0 and told["double"] != 0, "odds of a card that has none")
+        weights, names = (
+            params.get("class_weight") or {},
+            [str(self.document["labels"][k]) for k in ("positive", "negative")],
+        )
+        up, down = (float(number(weights.get(name, 1), "a class weight")) for name in names)
+        per_nat = told["double"] / math.log(2)
+        parts = [told["score"], per_nat * float(self.intercept), per_nat * math.log(down / up),
+                 -per_nat * math.log(told["odds"])]  # fmt: skip
+        need(abs(told["origin"] - sum(parts)) <= CLOSE * sum(map(abs, parts)), "the origin of the odds is another one")
+        each = per_nat * float(self.scale)
+        need(abs(told["per_point"] - each) <= CLOSE * abs(each), "what a point is worth in odds is another number")
+
     def check_totals(self):
         """The ranges of totals, the error and the area."""
         given, y = self.document["totals"], self.stated.y
@@ -4372,7 +4394,7 @@ def check_card_form(document):
     check_schema(document)
     version = document.get("version", 1)
     need("version" not in document or (type(version) is int and version == 2), f"a card of version {version!r}")
-    fields = CARD_FIELDS | (CARD_OF_2 | (set(document) & {"joint"}) if version == 2 else set())
+    fields = CARD_FIELDS | (CARD_OF_2 | (set(document) & {"joint", "odds"}) if version == 2 else set())
     need(set(document) == fields, f"fields that a card lacks or does not have: {sorted(fields ^ set(document))}")
     if version == 2:
         rest = {key: value for key, value in document.items() if key != "sha256"}
@@ -4449,6 +4471,7 @@ def judge_card(document, path, source):
     card = Card(document, stated)
     objective = card.check_objective()
     card.check_totals()
+    card.check_odds()
     values = objective, float(document["bound"]), float(document["gap"])
     lines = [f"accepted: a scorecard by rule {version}, {summary(document['status'], *values)}"]
     if "joint" in document:

@@ -30,6 +30,14 @@ def scorecard(
         bool,
         typer.Option("--joint", help="Choose features and points together, of at most M features; with a proof."),
     ] = False,
+    pdo: Annotated[
+        float | None,
+        typer.Option("--pdo", metavar="D", help="Scores of odds beside totals: D more double the odds."),
+    ] = None,
+    base_score: Annotated[float, typer.Option("--base-score", metavar="S", help="The score at the base odds.")] = 600.0,
+    base_odds: Annotated[
+        float, typer.Option("--base-odds", metavar="O", help="Odds of O to 1 at the base score.")
+    ] = 50.0,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
     scale: Scale = None,
@@ -61,6 +69,7 @@ def scorecard(
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}
+    how |= {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
     found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
     if json == "-":
         write_json(found.document(), json)

@@ -139,7 +139,7 @@ class Indicators:
             yield [*cells, *(table[name][i] for name in judged)]
 
     def lp(self, features: int | None, each: int | None) -> str:
-        """Rows that allow so many features of the table, and so many thresholds of each, as an LP file."""
+        """Rows that allow `features` columns of the table at most, and `each` thresholds of a column, as an LP file."""
         lines, uses = [], []
         for cut in (one for one in self.cuts if not one.is_words):
             use = f"extra_{OF_LP.sub('_', cut.name)}"

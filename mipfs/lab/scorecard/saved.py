@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mipfs.check.known import EVERY_ARRAY, OF_CARDS
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import VERSION, Joint, Scorecard
+from mipfs.lab.scorecard.card import VERSION, Joint, OddsScale, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing import typed_json
 from mipfs.plumbing.declared import Count, Excess, Positive, Share, Within, declared
@@ -59,6 +59,16 @@ class JointEntry(TypedDict):
     out: tuple[str, ...]
 
 
+class OddsEntry(TypedDict):
+    """How totals are scores of odds."""
+
+    score: float
+    odds: Positive
+    double: float
+    origin: float
+    per_point: float
+
+
 class CardDocument(TypedDict):
     """What mipfs scorecard --json writes."""
 
@@ -84,6 +94,7 @@ class CardDocument(TypedDict):
     result: Annotated[ResultDocument, JUDGED]
     data_sha256: Annotated[Sha256, JUDGED]
     joint: NotRequired[JointEntry]
+    odds: NotRequired[OddsEntry]
     nodes: Annotated[int, Written(Whole)]
     seconds: Annotated[float, Written(Excess)]
     sha256: NotRequired[Annotated[Sha256, JUDGED]]
@@ -174,5 +185,6 @@ def _card(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Sc
         version=version,
         bins=found["bins"] if version > 1 else 0,
         joint=None if found.get("joint") is None else Joint(found["joint"]["M"], tuple(found["joint"]["out"]), own),
+        odds=None if found.get("odds") is None else OddsScale(**found["odds"]),
         **{name: found[name] for name in same} | numbers,
     )

@@ -129,7 +129,12 @@ def _ranges(card: Scorecard) -> list[Block]:
 
 def _totals(card: Scorecard, positive: str) -> Table:
     """What the totals say of the training data, and where the loss says it the probability of each."""
-    head, rows = ("total", "decision", "samples", f"labelled {positive}"), _rates(card)
+    head: tuple[str, ...] = ("total", "decision", "samples", f"labelled {positive}")
+    rows: list[tuple[str, ...]] = [*_rates(card)]
+    if card.odds is not None:
+        head = (*head, "score")
+        scores = [[f"{v:.0f}" for v in card.odds_scores(np.array([one["from"], one["to"]]))] for one in card.rates()]
+        rows = [(*row, a if a == b else f"{a} to {b}") for row, (a, b) in zip(rows, scores, strict=True)]
     if not card.has_probabilities:
         return Table(head, rows, title="Totals in these data", left=2)
     ends = np.array([[row["from"], row["to"]] for row in card.rates()])
@@ -137,6 +142,18 @@ def _totals(card: Scorecard, positive: str) -> Table:
     cells = [f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}" for low, high in sure]
     told = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
     return Table((*head, f"probability of {positive}"), told, title="Totals in these data", left=2)
+
+
+def _odds_words(card: Scorecard) -> list[tuple[str, str]]:
+    """How a total becomes a score of odds."""
+    if card.odds is None:
+        return []
+    at, positive = card.odds, card.result.labels["positive"]
+    first = f"{number(at.origin)} {'-' if at.per_point < 0 else '+'} {number(abs(at.per_point))} · total"
+    return [
+        ("score of odds", f"{first}: {at.score:g} at odds of {at.odds:g} to 1 for {positive}"),
+        ("", f"{abs(at.double):g} {'less' if at.double < 0 else 'more'} where the odds are doubled"),
+    ]
 
 
 def constant_words(card: Scorecard) -> str:
@@ -257,6 +274,7 @@ def _numbers(card: Scorecard) -> list[tuple[str, str]]:
         ("bound", number(card.bound)),
         ("gap", f"{percent(card.gap)}, asked: {percent(card.asked)}"),
         ("score", f"{scale} · total {'' if intercept.startswith('-') else '+'}{intercept}"),
+        *_odds_words(card),
         ("error", f"{card.error:.2%} of these data"),
         ("area under ROC", f"{card.auc:.4f} on these data"),
         ("search", f"{many(card.nodes, 'node', 'nodes')}, {card.seconds:.2f} s"),
