@@ -103,9 +103,10 @@ def test_both_checkers_take_the_card_and_the_choice(made: tuple[Path, list[dict[
     assert main(["verify", str(folder / "card.json"), str(folder / "b.csv"), *asked]) == 0
 
 
-def test_the_choice_of_thresholds_is_the_best_of_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 40))])
+def test_the_choice_of_thresholds_is_the_best_of_all(tmp_path: Path, seed: int) -> None:
     """At most one feature and two thresholds of it: every choice by enumeration."""
-    table(tmp_path / "t.csv", 3, 40)
+    table(tmp_path / "t.csv", seed, 40)
     cut, rows, result = (str(tmp_path / name) for name in ("b.csv", "b.lp", "r.json"))
     asked = ["--thresholds", "3", "--special", "-9,999", "--features", "1", "--each", "2", "--label", "risk", "-q"]
     assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *asked]) == 0
@@ -149,6 +150,14 @@ def test_cells_that_are_nothing_and_bad_usage(tmp_path: Path, capsys: pytest.Cap
     assert "no column 'age'" in capsys.readouterr().err
     other.write_text("{}")
     assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "x.csv"), "--like", str(other)]) == 2
+    other.write_text("2nd,word,risk\n3,a,0\n4,b,1\n")
+    for lone, said in (
+        ("2nd,word,risk\n3,a,0\n4,b,1\n", "begins with a digit"),
+        ("word,risk\na,0\nb,1\n", "of numbers"),
+    ):
+        other.write_text(lone)
+        assert main(["bins", str(other), "-o", cut, "--label", "risk", "--features", "1"]) == 2
+        assert said in capsys.readouterr().err
     for more, said in (
         (["--label", "no"], "no column is called 'no'"),
         (["--label", "risk", "--special", "income=a"], "codes are numbers"),

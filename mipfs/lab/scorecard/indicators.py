@@ -116,6 +116,8 @@ class Indicators:
         if strange := [name for name in special if name != "*" and (name not in table or name == label)]:
             raise UsageError(f"special codes are given of {strange[0]!r}, which is no column of numbers")
         names = [name for name in table if name != label]
+        if not names:
+            raise UsageError(f"the table has no column beside {label!r}")
         cuts = (_cut(name, table[name], count, special.get(name, special.get("*", ()))) for name in names)
         return cls(label, tuple(cuts))
 
@@ -139,8 +141,18 @@ class Indicators:
             yield [*cells, *(table[name][i] for name in judged)]
 
     def lp(self, features: int | None, each: int | None) -> str:
-        """Rows that allow `features` columns of the table at most, and `each` thresholds of a column, as an LP file."""
+        """Rows that allow `features` columns of the table at most, and `each` thresholds of a column, as an LP file.
+
+        Raises
+        ------
+        UsageError
+            No column of numbers, or one whose name no row can have.
+        """
         lines, uses = [], []
+        if odd := [cut.name for cut in self.cuts if not cut.is_words and cut.name[:1].isdigit()]:
+            raise UsageError(f"{odd[0]!r} begins with a digit, and names in rows do not; rename the column")
+        if all(cut.is_words for cut in self.cuts):
+            raise UsageError("no column of the table is of numbers: there are no thresholds to write rows about")
         for cut in (one for one in self.cuts if not one.is_words):
             use = f"extra_{OF_LP.sub('_', cut.name)}"
             steps, others = ([OF_LP.sub("_", name) for name in names] for names in (cut.steps, cut.others))
