@@ -11,7 +11,7 @@ from mipfs.lab.page.of_result import Score, judged_html, ways
 from mipfs.lab.page.parts import Card, cards, chart_card, code, measured, pill, tiles, to_try, unchecked
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.scorecard import Scorecard
-from mipfs.lab.studies.between import between_table
+from mipfs.lab.studies.between import between_chart, between_table
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import BETWEEN, bought_table, error_of
@@ -74,13 +74,11 @@ def _bought(path: SolutionPath) -> Card | None:
 
 def _between(path: SolutionPath) -> Card | None:
     """How far from the best a set is between the points along C."""
-    table = between_table(path)
-    said = f"<p>{escaped(BETWEEN[0].upper() + BETWEEN[1:])}.</p>"
-    return (
-        None
-        if table is None
-        else Card("Between the points", f'{said}<div class="scroll">{table.html()}</div>', is_wide=True)
-    )
+    table, chart = between_table(path), between_chart(path)
+    if table is None:
+        return None
+    shown = f'<div class="scroll">{table.html()}</div>' if chart is None else replace(chart, title="").html()
+    return Card("Between the points", f"<p>{escaped(BETWEEN[0].upper() + BETWEEN[1:])}.</p>{shown}", is_wide=True)
 
 
 def _path_head(path: SolutionPath) -> str:

@@ -21,6 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses import is_joint
 from mipfs.report.blocks import Table
+from mipfs.report.charts import Curve, Lines
 from mipfs.report.numbers import listed, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.gap import relative_gap
@@ -148,6 +149,31 @@ def between_table(path: SolutionPath) -> Table | None:
     ]
     head = (*path.axes, "objective", "chord", "gap", "the better set of both sides")
     return Table(head, rows, left=len(head)) if rows else None
+
+
+def between_chart(path: SolutionPath) -> Lines | None:
+    """Objective and bound at the points and between them, along C; None of a path over M too, or without values."""
+    if path.axes != ("C",) or not path.between:
+        return None
+    known = [(float(p.place["C"]), p.objective, p.bound) for p in path.points if p.result.has_classifier]
+    known += [(float(one.place["C"]), one.objective, one.bound) for one in path.between]
+    ordered = sorted(known)
+    gaps = [finite_or_none(relative_gap(objective, bound)) for _, objective, bound in ordered]
+    return Lines(
+        "Objective and bound between the points",
+        x=[C for C, _, _ in ordered],
+        curves=[
+            Curve("the better set", [finite_or_none(objective) for _, objective, _ in ordered], "incumbent"),
+            Curve("bound, between points the chord", [finite_or_none(bound) for _, _, bound in ordered], "bound"),
+        ],
+        between=(0, 1),
+        x_label="C",
+        y_label="objective",
+        before="C = ",
+        is_log=True,
+        hover=[Curve("gap", gaps, "third", percent=True)],
+        table=between_table(path),
+    )
 
 
 def _lines(path: SolutionPath) -> list[list[Point]]:

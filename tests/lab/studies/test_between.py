@@ -15,7 +15,7 @@ import pytest
 import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
-from mipfs.lab.studies.between import chord
+from mipfs.lab.studies.between import between_chart, chord
 from mipfs.lab.studies.solution_path import SolutionPath
 from tests.certificate.test_second_reading import judged
 from tests.oracles import svm_value
@@ -138,6 +138,19 @@ def test_both_checkers_take_it_and_page_and_file_have_it(written: tuple[Path, Pa
     page = file.with_suffix(".html").read_text()
     assert "Between the points" in page
     assert "between the points no set is better" in found.summary()
+
+
+def test_the_picture_has_points_and_values_between_them() -> None:
+    X, y = draw(3)
+    data = mipfs.Instance.from_arrays(X, y)
+    found = mipfs.path(mipfs.Problem(data, M=M), C=[0.1, 1.0, 10.0], between=1)
+    chart = between_chart(found)
+    assert chart is not None
+    assert [*chart.x] == sorted([*(p.place["C"] for p in found.points), *(one.place["C"] for one in found.between)])
+    upper, lower = (curve.y for curve in chart.curves)
+    assert lower[1] == found.between[0].bound
+    assert all(a >= b for a, b in zip(upper, lower, strict=True))  # type: ignore[operator]
+    assert between_chart(mipfs.path(mipfs.Problem(data, M=M), C=[0.1, 1.0])) is None
 
 
 def forged(change: str, entry: dict[str, Any]) -> None:
