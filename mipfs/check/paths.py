@@ -504,6 +504,10 @@ class StatedPath:
         require(not stated or "C" in self.axes, "'between' is of paths along C")
         for one in stated:
             require_fields(one, (*self.axes, *BETWEEN), (), "a set between two points")
+            names = one["selected"]
+            listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+            require(listed and len({*names}) == len(names), f"between: 'selected' is {names!r:.80}")
+            require(isinstance(one["weights"], Mapping), f"between: 'weights' is {one['weights']!r:.80}")
             U, L, C = (self._number(one, field, "between", math.nan) for field in ("objective", "bound", "C"))
             require(math.isfinite(U) and math.isfinite(L) and L <= U, f"between, C={C:g}: objective or bound is none")
             low, high = self.around(one)
