@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench, bench
     from mipfs.lab.studies.calibration import calibrate
     from mipfs.lab.studies.ladder import Comparison, compare
+    from mipfs.lab.studies.preference import Preference, prefer
     from mipfs.lab.studies.selection_stability import SelectionStability, stability
     from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.lab.studies.walk import frontier, path
@@ -67,6 +68,7 @@ __all__ = [
     "MipfsError",
     "MissingExtraError",
     "PolynomialFGMClassifier",
+    "Preference",
     "Problem",
     "Record",
     "Result",
@@ -85,6 +87,7 @@ __all__ = [
     "compare",
     "frontier",
     "path",
+    "prefer",
     "preselect",
     "problem_of",
     "read",
@@ -117,6 +120,7 @@ _HOME = {
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
     "PolynomialFGMClassifier": "mipfs.estimators",
+    "Preference": "mipfs.lab.studies.preference",
     "Problem": "mipfs.problem",
     "Record": "mipfs.result.result",
     "Result": "mipfs.result.result",
@@ -135,6 +139,7 @@ _HOME = {
     "compare": "mipfs.lab.studies.ladder",
     "frontier": "mipfs.lab.studies.walk",
     "path": "mipfs.lab.studies.walk",
+    "prefer": "mipfs.lab.studies.preference",
     "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",

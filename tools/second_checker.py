@@ -3282,7 +3282,7 @@ def gap_agrees(told, upper, lower):
 
 AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M"), "end": ("end",)}
 PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
-PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought between")
 POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
 POINT_FIELDS = POINT_NEEDED | names_in(
     "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
@@ -3444,6 +3444,38 @@ class Course:
                 )
                 need(abs(told - found) <= room, "what a unit bought is another number")
 
+    def check_between(self):
+        """Sets at values of C between two points: allowed, of the stated value, and a bound below the chord."""
+        said = self.document.get("between", [])
+        need(isinstance(said, list) and (not said or "C" in self.axes), "between, of a path that is not along C")
+        fields = {"selected", "weights", "intercept", "objective", "bound", "gap", *self.axes}
+        for one in said:
+            need(isinstance(one, dict) and set(one) == fields, "a set between two points has other fields")
+            C, upper, lower = (number(one[key], f"{key} between two points") for key in ("C", "objective", "bound"))
+            known = [
+                (number(point["C"], "C"), number(point["bound"], "bound"), k)
+                for k, point in enumerate(self.points)
+                if None not in (point["bound"], point["objective"]) and point.get("M") == one.get("M")
+            ]
+            below, above = [end for end in known if end[0] <= C], [end for end in known if end[0] >= C]
+            need(below and above, "a set that is not between two points")
+            (a, left, k), (b, right, _) = max(below), min(above)
+            need(lower <= upper, "the bound of a set between two points lies above its objective")
+            need((lower - left) * (b - a) <= (right - left) * (C - a) and (a < b or lower <= left),
+                 "the bound of a set between two points lies above the chord")  # fmt: skip
+            need(gap_agrees(number_or_none(one["gap"], "gap"), upper, lower), "the gap between two points is another")
+            self._check_set(one, self.points[k]["result"], k, upper)
+
+    def _check_set(self, one, result, k, objective):
+        """A set between two points, as an incumbent of the problem of point k at another C."""
+        moved = result | {"params": result["params"] | {"C": one["C"]}}
+        stated = Statement(moved, sidecar(self.members, k, result), self.source.data(result))
+        need(not stated.extra and not stated.over, "a set between two points, under rows that say nothing of it")
+        chosen, what = chosen_of(stated, one["selected"]), "a set between two points"
+        need(stated.allows(chosen, []), "a set between two points is none of S")
+        value = value_of(stated, one["weights"], one["intercept"], dict.fromkeys(chosen, 1), what, objective)
+        need(near(value, objective), "the objective of a set between two points is another one")
+
     def check_point(self, k):
         """What stands beside a result: its summary, and a bound that may come from another point."""
         point, result = self.points[k], self.points[k]["result"]
@@ -3525,6 +3557,7 @@ class Course:
         need(set(self.places) <= wanted, "a point is at a value that params do not have")
         need(self.document["interrupted"] or wanted == set(self.places), "a point is missing")
         self.check_bought()
+        self.check_between()
 
     def check_errors(self):
         """Errors, what they come to, and what is chosen by them; returns what is said of them."""
@@ -4108,6 +4141,28 @@ class Card:
         need(at_edge or (status == "OPTIMAL") == (gap <= asked), "the status of the card is another one")
         return float(value)
 
+    def check_odds(self):
+        """How totals are scores of odds, if that is stated."""
+        if "odds" not in self.document:
+            return
+        said, params = self.document["odds"], self.result["params"]
+        need(
+            isinstance(said, dict) and set(said) == names_in("score odds double origin per_point"), "odds is malformed"
+        )
+        told = {key: float(number(value, f"odds.{key}")) for key, value in said.items()}
+        need(params["loss"] == "logistic" and told["odds"] > 0 and told["double"] != 0, "odds of a card that has none")
+        weights, names = (
+            params.get("class_weight") or {},
+            [str(self.document["labels"][k]) for k in ("positive", "negative")],
+        )
+        up, down = (float(number(weights.get(name, 1), "a class weight")) for name in names)
+        per_nat = told["double"] / math.log(2)
+        parts = [told["score"], per_nat * float(self.intercept), per_nat * math.log(down / up),
+                 -per_nat * math.log(told["odds"])]  # fmt: skip
+        need(abs(told["origin"] - sum(parts)) <= CLOSE * sum(map(abs, parts)), "the origin of the odds is another one")
+        each = per_nat * float(self.scale)
+        need(abs(told["per_point"] - each) <= CLOSE * abs(each), "what a point is worth in odds is another number")
+
     def check_totals(self):
         """The ranges of totals, the error and the area."""
         given, y = self.document["totals"], self.stated.y
@@ -4339,7 +4394,7 @@ def check_card_form(document):
     check_schema(document)
     version = document.get("version", 1)
     need("version" not in document or (type(version) is int and version == 2), f"a card of version {version!r}")
-    fields = CARD_FIELDS | (CARD_OF_2 | (set(document) & {"joint"}) if version == 2 else set())
+    fields = CARD_FIELDS | (CARD_OF_2 | (set(document) & {"joint", "odds"}) if version == 2 else set())
     need(set(document) == fields, f"fields that a card lacks or does not have: {sorted(fields ^ set(document))}")
     if version == 2:
         rest = {key: value for key, value in document.items() if key != "sha256"}
@@ -4416,6 +4471,7 @@ def judge_card(document, path, source):
     card = Card(document, stated)
     objective = card.check_objective()
     card.check_totals()
+    card.check_odds()
     values = objective, float(document["bound"]), float(document["gap"])
     lines = [f"accepted: a scorecard by rule {version}, {summary(document['status'], *values)}"]
     if "joint" in document:

@@ -49,6 +49,9 @@ FIRST = {
 SECOND = FIRST | {"version", "bins", "sha256"}
 """The fields of a card, of which none is left out and no other stands there."""
 NEWEST = 2
+ODDS_IN_ORDER = ("score", "odds", "double", "origin", "per_point")
+ODDS = {*ODDS_IN_ORDER}
+"""What says how totals are scores of odds."""
 MOST_RANGES = 16
 SEARCH = "that no other points up to K are better: the bound is the word of the search, and not proven"
 HISTORY = "the history of the search (stop reason, objective with real numbers for points, nodes, seconds)"
@@ -157,6 +160,8 @@ def _check(
     objective = times(objective, -2 * there.exponent)
     require(meets, f"the objective of the card is {objective!r}, not {claimed!r}")
     found |= {"objective": objective, "threshold": threshold} | _search(document, claimed)
+    if "odds" in document:
+        _check_odds(document, scale, intercept)
     if "joint" in document:
         require(not isinstance(arrays, str), str(arrays))
         from mipfs.check.card_joint import check_joint
@@ -173,7 +178,7 @@ def _form(document: Document) -> int:
     version = document.get("version", 1)
     known = type(version) is int and (version == NEWEST or (version == 1 and "version" not in document))
     require(known, f"rule {version!r} of scoring is unknown")
-    right = FIRST if version == 1 else SECOND | ({"joint"} & document.keys())
+    right = FIRST if version == 1 else SECOND | ({"joint", "odds"} & document.keys())
     strangers, missing = sorted(document.keys() - right), sorted(right - document.keys())
     require(not strangers, f"a card of version {version} has no field {strangers[:1]}")
     require(not missing, f"the card has no {missing[:1]}")
@@ -259,6 +264,28 @@ def _exactly(lines: list[Line], i: int, y: float, at: tuple[float, float, float]
     total = sum((line.points * line.exactly(i) for line in lines), Fraction(0))
     short = float(target - Fraction(y) * (scale * total + intercept))
     return short, U * abs(short) + TINY
+
+
+def _check_odds(document: Document, scale: float, intercept: float) -> None:
+    """How totals are scores of odds: origin and points follow from what was asked, and from scale and intercept."""
+    stated, params = document["odds"], document["result"]["params"]
+    require(isinstance(stated, Mapping) and stated.keys() == ODDS, f"'odds' has other fields than {sorted(ODDS)}")
+    score, odds, double, origin, each = (number(stated[name], f"{name} of the odds") for name in ODDS_IN_ORDER)
+    require(params["loss"] == "logistic", f"the loss {params['loss']!r} says no odds")
+    require(odds > 0.0 and double != 0.0, "the odds are not above 0, or nothing doubles them")
+    weights, labels = params.get("class_weight") or {}, document["labels"]
+    ratio = 1.0
+    if weights:
+        ratio = number(weights[str(labels["positive"])], "a weight") / number(
+            weights[str(labels["negative"])], "a weight"
+        )
+    factor = double / math.log(2.0)
+    terms = (score, factor * intercept, -factor * math.log(ratio), -factor * math.log(odds))
+    right = {"origin": (origin, math.fsum(terms), sum(map(abs, terms))), "per_point": (each, factor * scale, abs(each))}
+    for name, (told, value, size) in right.items():
+        require(
+            abs(told - value) <= NEAR * size, f"{name} of the odds is {told!r}, but {value!r} follows from the rest"
+        )
 
 
 def _search(document: Document, objective: float) -> dict[str, Any]:

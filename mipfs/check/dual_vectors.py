@@ -161,7 +161,10 @@ class Duals:
 
         With rows over the weights g is that of their multipliers too, which stand behind v: (B, n + count).
         """
-        whole = stored.decoded_rows(self.arrays, ids, self.width)
+        try:
+            whole = stored.decoded_rows(self.arrays, ids, self.width)
+        except ValueError as error:
+            raise Rejected(f"the bytes of a dual vector are not what they say: {error}") from None
         k, nu = whole[:, : self.n], whole[:, self.n :]
         require(np.all((nu >= 0) & (nu <= 2**53)), "a multiplier of a row over the weights is negative, or too wide")
         # Entries that a float holds, and n of which add up in 64 bits.

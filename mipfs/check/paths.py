@@ -14,9 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from mipfs.check.classifier import evaluated
 from mipfs.check.folds import FOLDS, Folds
+from mipfs.check.in_unit import in_unit
 from mipfs.check.known import require_schema, same
 from mipfs.check.rounding import NEAR, Document, gap_between, require
+from mipfs.check.scaling import OnScale
 from mipfs.check.several import (
     Archive,
     DocumentReport,
@@ -29,6 +32,7 @@ from mipfs.check.several import (
     require_fields,
     unchecked_of,
 )
+from mipfs.check.statement import Statement
 from mipfs.check.tree import Report
 from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
 from mipfs.check.workers import ALONE, Workers
@@ -36,7 +40,9 @@ from mipfs.data.instance import Instance
 
 AXES = ("M", "C", "lambda", "rows", "C,M", "end")
 NEEDED = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted", "points")
-PERHAPS = ("command", "rule", "least_error", "one_se", "certificate", "row", "bought")
+PERHAPS = ("command", "rule", "least_error", "one_se", "certificate", "row", "bought", "between")
+BETWEEN = ("selected", "weights", "intercept", "objective", "bound", "gap")
+"""Fields of a set at a C between two points, beside its place."""
 SIDES = ("ub", "lb", "both")
 """Which end of the row of a frontier moves."""
 RULES = ("least-error", "one-se")
@@ -103,6 +109,8 @@ def _checked(
     proofs = _Proofs(path, archive, data, asked, given, workers)
     parts = [_part(path, folds, proofs, k) for k in asked]
     reports = [one.report for one in parts if one.report is not None]
+    if name is None:
+        _check_sets(path, data)
     others = [] if name is None else [path.name(k) for k in proofs.reports if k not in asked]
     said = [("bound from", f"the point {one}, whose optimum is not larger (proven)") for one in others]
     return DocumentReport(
@@ -255,6 +263,7 @@ class StatedPath:
         self._check_agreement()
         self._check_rows()
         self._check_bought()
+        self._check_between()
         self._check_chosen()
 
     def name(self, k: int) -> str:
@@ -485,6 +494,48 @@ class StatedPath:
                     f"{field!r} that a unit bought is {one[field]!r}, not {value!r}",
                 )
 
+    def _check_between(self) -> None:
+        """A set at a C between two points has a bound on the chord through theirs, or below it, and the gap of that.
+
+        The optimum is concave in C: of one classifier (P) is linear in it.
+        """
+        stated = self.document.get("between", ())
+        require(isinstance(stated, list | tuple), "'between' is no list")
+        require(not stated or "C" in self.axes, "'between' is of paths along C")
+        for one in stated:
+            require_fields(one, (*self.axes, *BETWEEN), (), "a set between two points")
+            names = one["selected"]
+            listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+            require(listed and len({*names}) == len(names), f"between: 'selected' is {names!r:.80}")
+            require(isinstance(one["weights"], Mapping), f"between: 'weights' is {one['weights']!r:.80}")
+            U, L, C = (self._number(one, field, "between", math.nan) for field in ("objective", "bound", "C"))
+            require(math.isfinite(U) and math.isfinite(L) and L <= U, f"between, C={C:g}: objective or bound is none")
+            low, high = self.around(one)
+            (a, left), (b, right) = (self._end(k) for k in (low, high))
+            most = left if a == b else left + (right - left) * (Fraction(C) - a) / (b - a)
+            require(Fraction(L) <= most, f"between, C={C:g}: the bound {L!r} lies above the chord, {float(most)!r}")
+            gap = gap_between(U, L)
+            wrong = f"between, C={C:g}: 'gap' is {one['gap']!r}, and objective and bound give {gap!r}"
+            require(one["gap"] is None if math.isinf(gap) else same_gap(one["gap"], gap), wrong)
+
+    def _end(self, k: int) -> tuple[Fraction, Fraction]:
+        """C and bound of a point, an end of a chord."""
+        bound = self.points[k]["bound"]
+        require(bound is not None, f"{self.name(k)}: a chord begins at a point without a bound")
+        return Fraction(self.points[k]["C"]), Fraction(bound)
+
+    def around(self, one: Mapping[str, Any]) -> tuple[int, int]:
+        """The points on both sides of a place along C: those nearest to it that have a bound and a classifier."""
+        known = [
+            k
+            for k, point in enumerate(self.points)
+            if point.get("M") == one.get("M") and point["bound"] is not None and point["objective"] is not None
+        ]
+        below = [k for k in known if self.points[k]["C"] <= one["C"]]
+        above = [k for k in known if self.points[k]["C"] >= one["C"]]
+        require(bool(below and above), f"between: C = {one['C']!r} does not lie between two points")
+        return max(below, key=lambda k: self.points[k]["C"]), min(above, key=lambda k: self.points[k]["C"])
+
     def _check_chosen(self) -> None:
         """What is chosen follows from the errors."""
         said = self.document
@@ -537,6 +588,29 @@ class StatedPath:
         if place is None:
             return []
         return [("chosen", f"{self.name(self.places.index(place))}, {rule} of {self.document['folds']} folds")]
+
+
+def same_gap(stated: Any, gap: float) -> bool:
+    """Whether a stated gap is a computed one, to what the verdict allows."""
+    return is_number(stated) and abs(stated - gap) <= STATED_GAP_AGREEMENT * gap + NEAR * (1.0 + gap)
+
+
+def _check_sets(path: StatedPath, data: Instance) -> None:
+    """The sets between points are allowed, and their classifiers have the stated objectives."""
+    for one in path.document.get("between", ()):
+        result = path.points[path.around(one)[0]]["result"]
+        whose = f"the set between two points at C={one['C']:g}"
+        own = {name: one[name] for name in BETWEEN[:-2]}
+        there = in_unit(
+            {**result, **own, "params": {**result["params"], "C": one["C"]}, "certificate": {}}, {}, OnScale(data)
+        )
+        statement = Statement(there.document, there.scaled.data)
+        over = result["params"].get("weight_rows")
+        require(not statement.extra and not over, f"{whose}: its rows have variables of their own, or are over weights")
+        chosen = statement.ids(there.document["selected"])
+        broken = statement.holds(chosen, statement.witness(()))
+        require(not broken, f"{whose}: {broken}")
+        evaluated(statement, chosen, there.document, whose)
 
 
 def _is_wider(other: Document, one: Document) -> bool:

@@ -31,6 +31,7 @@ COMMANDS = (
     "evaluate",
     "verify",
     "refit",
+    "bins",
     "scorecard",
     "report",
     "table",

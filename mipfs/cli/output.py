@@ -35,17 +35,19 @@ def finish(
     certificate_limit: float = CERTIFICATE_LIMIT,
     report: str | None = None,
     title: str = "",
+    beside: Reported | None = None,
 ) -> int:
     """Write the JSON and the page where they were asked for, show the result to people, and return the exit code.
 
-    What cannot be written is still shown, so that a full disk does not take it.
+    What cannot be written is still shown, so that a full disk does not take it. `beside` is another report, which is
+    shown below it.
     """
     try:
         if target == "-":
             print(result.to_json(), flush=True)
         elif target is not None:
             save_somewhere(target, partial(result.save, certificate_limit=certificate_limit))
-        write_page(report, title, result)
+        write_page(report, title, result, beside)
     except UsageError:
         if target != "-" and not quiet and (result.has_classifier or result.relaxed is not None):
             show_result(result)
@@ -57,6 +59,7 @@ def finish(
         return _explain_nothing(result)
     if target != "-" and not quiet:
         show_result(result)
+        show_blocks([] if beside is None else beside.blocks())
         if target is not None:
             certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
             say(f"\nwritten to {target}{certificate}")
@@ -127,12 +130,16 @@ def _contradicted(rows: Sequence[str]) -> int:
     return INFEASIBLE
 
 
-def write_page(target: str | None, title: str, study: Reported) -> None:
-    """Write the page of one result, path, ladder, or anything else with a report, where it was asked for."""
+def write_page(target: str | None, title: str, study: Reported, beside: Reported | None = None) -> None:
+    """Write the page of one result, path, ladder, or anything else with a report, where it was asked for.
+
+    `beside` is a report that stands below it.
+    """
     if target is not None:
         from mipfs.lab import page
 
-        page.write(target, [page.Item(title, study)])
+        below = [] if beside is None else [page.Item("The second wish", beside)]
+        page.write(target, [page.Item(title, study), *below])
 
 
 def tell_page(target: str | None, after: bool) -> None:

@@ -71,6 +71,10 @@ def path(
     one_se: Annotated[
         bool, typer.Option("--one-se", help="Choose the simplest within one standard error of the least error.")
     ] = False,
+    between: Annotated[
+        int,
+        typer.Option("--between", metavar="N", help="Proven gaps at N values of C between each two neighbours."),
+    ] = 0,
     cold: Annotated[
         bool, typer.Option("--cold", help="Solve every point also from nothing, to see what was saved.")
     ] = False,
@@ -140,6 +144,7 @@ def path(
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
+    options["between"] = between
     if time_limit is not None:
         options["time_limit"] = time_limit
     with held(deliver=False):

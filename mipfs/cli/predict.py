@@ -56,11 +56,14 @@ def predict(
     columns: dict[str, list[float]] = {"scores": values.tolist()} if scores else {}
     if card is not None and scores:
         columns = {"totals": card.compared(card.totals(data)).tolist()} | columns
+        if card.odds is not None:
+            columns["odds_scores"] = card.odds_scores(card.totals(data)).tolist()
     if probability:
         found = probabilities(result, values) if card is None else card.probabilities(card.totals(data))
         columns["probabilities"] = found.tolist()
     write_json({"schema": 1, "labels": labels, **columns}, json)
     if json != "-" and not quiet:
-        names = {"totals": "total", "scores": "score", "probabilities": f"probability of {result.labels['positive']}"}
+        sure = f"probability of {result.labels['positive']}"
+        names = {"totals": "total", "scores": "score", "odds_scores": "score of odds", "probabilities": sure}
         print_labels(labels, [names[name] for name in columns], [*columns.values()])
     return 0

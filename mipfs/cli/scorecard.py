@@ -30,6 +30,14 @@ def scorecard(
         bool,
         typer.Option("--joint", help="Choose features and points together, of at most M features; with a proof."),
     ] = False,
+    pdo: Annotated[
+        float | None,
+        typer.Option("--pdo", metavar="D", help="Scores of odds beside totals: D more double the odds."),
+    ] = None,
+    base_score: Annotated[float, typer.Option("--base-score", metavar="S", help="The score at the base odds.")] = 600.0,
+    base_odds: Annotated[
+        float, typer.Option("--base-odds", metavar="O", help="Odds of O to 1 at the base score.")
+    ] = 50.0,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
     scale: Scale = None,
@@ -51,6 +59,7 @@ def scorecard(
     from mipfs.cli.text import say, show_blocks
     from mipfs.cli.verify import data_of
     from mipfs.lab import scorecard as card
+    from mipfs.plumbing import output_file
     from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
@@ -60,6 +69,7 @@ def scorecard(
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}
+    how |= {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
     found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
     if json == "-":
         write_json(found.document(), json)
@@ -69,11 +79,10 @@ def scorecard(
     if json != "-" and not quiet:
         show_blocks(found.blocks())
         if json is not None:
-            beside = (
-                ""
-                if found.result.certificate is None
-                else f", the certificate of its result to {sidecar_of(Path(json)).name}"
-            )
+            proven = found.result.claim is not None or found.result.certificate is not None
+            proven = proven and not output_file.is_stream(Path(json))
+            whose = "its certificate" if joint else "the certificate of its result"
+            beside = f", {whose} to {sidecar_of(Path(json)).name}" if proven else ""
             say(f"\nwritten to {json}{beside}")
         tell_page(report, after=json is not None)
     return 0

@@ -49,8 +49,12 @@ from mipfs.errors import MoreClassesError, UsageError
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.problem import Problem
+    from mipfs.report.blocks import Reported
     from mipfs.result.result import Result
 
+WISHES = ("cost", "auc", "stability")
+WITHIN = 0.01
+"""The gap of the list that a second wish chooses among, where none is given."""
 FOLDS_SHARE = 1 / 3
 """Of a limit of time: what is left for the folds of a calibration at least."""
 
@@ -105,6 +109,22 @@ def solve(
     pool_size: Annotated[
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
+    ] = None,
+    then: Annotated[
+        str | None,
+        typer.Option(
+            "--then",
+            metavar="WISH",
+            help="Of the sets within --pool-gap (0.01 by default) the best by cost, auc or stability.",
+        ),
+    ] = None,
+    then_json: Annotated[
+        str | None,
+        typer.Option("--then-json", metavar="FILE", help="Write the result of the set that --then chose."),
+    ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option("--held-out", metavar="FILE", help="Rows by which --then chooses (auc), and is judged."),
     ] = None,
     preselect: Annotated[
         str | None,
@@ -186,7 +206,7 @@ def solve(
     from mipfs import drivers, formulation, readers
     from mipfs.cli import written
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import finish
+    from mipfs.cli.output import check_target, finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
@@ -195,7 +215,9 @@ def solve(
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(with_M_and_C(param, M, C))
     own_file = model if model.endswith(".py") else None
-    inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, *files_of(module))
+    inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, held_out, *files_of(module))
+    pool_gap = _check_then(then, then_json, held_out, pool_gap, pool_size)
+    check_target(then_json, *inputs, json, report, pair=True, option="--then-json")
     _check_outputs(inputs, json, report, write or (), checkpoint, resume)
     enter(module or ())
     declaration = formulation.load(model)
@@ -215,15 +237,10 @@ def solve(
     if problem is not compiled:
         declared = of_problem(declared, problem)
     _check_made(problem, validation, preselect, calibrate, jobs)
-    limits = {
-        "gap": gap,
-        "seed": seed,
-        "time_limit": time_limit,
-        "memory_limit": memory_limit,
-        "start": None if start is None else parse_names(start),
-        "validation": None if validation is None else _validation(validation, data, label),
-    }
+    limits: dict[str, Any] = {"gap": gap, "seed": seed, "time_limit": time_limit, "memory_limit": memory_limit}
+    limits["validation"] = None if validation is None else _validation(validation, data, label)
     options: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    options |= {} if start is None else {"start": parse_names(start)}
     driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
@@ -241,7 +258,43 @@ def solve(
             if calibrate is not None and result.has_classifier:
                 result = _calibrated(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
         result = dataclasses.replace(result, command=command_line())
-        return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
+        rows = None if held_out is None else _validation(held_out, data, label)
+        second = _preferred(problem, result, (then, then_json), rows, seed, jobs)
+        title = f"{Path(model).name} on {Path(data_file).name}"
+        return finish(result, json, quiet, certificate_limit, report, title, second)
+
+
+def _check_then(
+    then: str | None, then_json: str | None, held_out: str | None, pool_gap: float | None, pool_size: int | None
+) -> float | None:
+    """The gap of the list that a second wish chooses among; what belongs to one is refused without it."""
+    if then is None:
+        if then_json is not None or held_out is not None:
+            option = "--held-out" if then_json is None else "--then-json"
+            raise UsageError(f"{option} belongs to a second wish; give --then cost, auc or stability")
+        return pool_gap
+    if then not in WISHES:
+        raise UsageError(f"--then {then}: the second wish is one of {', '.join(WISHES)}")
+    if then == "auc" and held_out is None:
+        raise UsageError("--then auc needs rows that were not trained on; give --held-out FILE")
+    return WITHIN if pool_gap is None and pool_size is None else pool_gap
+
+
+def _preferred(
+    problem: Problem, result: Result, asked: tuple[Any, str | None], held_out: Instance | None, seed: int,
+    jobs: int | None,
+) -> Reported | None:  # fmt: skip
+    """The best of the near-optimal sets by the second wish, if there is one; its own result is written where asked."""
+    if asked[0] is None or not result.has_classifier:
+        return None
+    from mipfs.cli.output import save_somewhere
+    from mipfs.lab.studies.preference import prefer
+
+    found = prefer(problem, result, asked[0], held_out=held_out, seed=seed, jobs=jobs)
+    if asked[1] is not None:
+        own = found.solve(problem, gap=result.params["gap"], seed=seed)
+        save_somewhere(asked[1], own.save)
+    return found
 
 
 def _check_outputs(

@@ -159,6 +159,32 @@ def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
     )
 
 
+def presence_chart(result: Result, most: int = 60) -> Bars | None:
+    """Which features stand in all of the near-optimal supports, in some, and how many in none; None without a list."""
+    found = result.near_optimal
+    if found is None or len(found["supports"]) < 2 or not found["share"]:
+        return None
+    count, share = len(found["supports"]), found["share"]
+    times = {name: round(part * count) for name, part in share.items()}
+    in_all = [name for name, one in times.items() if one == count]
+    bars = [
+        Bar(name, share[name], f"all {count}" if one == count else f"{one} of {count}",
+            "first" if one == count else "second", f"{name}: in {one} of {count} near-optimal supports")
+        for name, one in list(times.items())[:most]
+    ]  # fmt: skip
+    rest = result.n_features - len(share) if result.atoms is None else 0
+    said = f"{len(in_all)} in all of them, {len(share) - len(in_all)} in some" + (f", {rest} in none" * (rest > 0))
+    proven = "A feature in all of them has no substitute within the gap; one in some can be replaced."
+    is_proven = found["complete"] and found["gap"] is not None and (found["size"] is None or count < found["size"])
+    rows = [(name, "all" if one == count else "some", f"{one} of {count}") for name, one in times.items()]
+    return Bars(
+        f"Features of the near-optimal supports: {said}",
+        bars,
+        note=proven if is_proven else "Of the supports that are listed: there may be others.",
+        table=Table(("feature", "in", "supports"), rows, left=2),
+    )
+
+
 def _above(one: dict[str, float]) -> str:
     return "the best" if one["gap"] == 0 else f"{percent(one['gap'])} above the best"
 

@@ -79,6 +79,19 @@ class BoughtEntry(TypedDict):
     most: float | None
 
 
+class BetweenEntry(TypedDict):
+    """A set at a C between two points."""
+
+    C: float
+    M: NotRequired[Annotated[float, Written(Whole)]]
+    selected: Texts
+    weights: Numbers
+    intercept: float
+    objective: float
+    bound: float
+    gap: Annotated[float | None, JUDGED]
+
+
 class PathDocument(TypedDict):
     """What mipfs path --json writes."""
 
@@ -97,6 +110,7 @@ class PathDocument(TypedDict):
     certificate: NotRequired[ArchiveEntry | None]
     row: NotRequired[MovedRowEntry | None]
     bought: NotRequired[tuple[BoughtEntry, ...]]
+    between: NotRequired[tuple[BetweenEntry, ...]]
     points: tuple[PointEntry, ...]
 
 

@@ -153,6 +153,26 @@ def user_columns(result: Result, X: Any) -> dict[str, Array]:
     return dict(zip(found.names, np.ascontiguousarray(matrix.T, dtype=float), strict=True))
 
 
+def using(result: Result, data: Instance, names: Sequence[str]) -> Result:
+    """A result that looks at these features of its training data, whatever its own classifier uses, as training did.
+
+    Their weights are 1: it is for `user_columns`, and for rows of other data.
+    """
+    ids = data.columns_of(list(names))
+    table = {
+        key: {name: float(held[j]) for name, j in zip(names, ids.tolist(), strict=True)}
+        for key, held in (("shift", data.shift), ("scale", data.scale), ("center", data.center))
+    }
+    read = None if result.read is None else {**result.read, "words": {c: [*seen] for c, seen in data.words.items()}}
+    return replace(
+        result,
+        weights=dict.fromkeys(names, 1.0),
+        columns=dict(zip(names, ids.tolist(), strict=True)),
+        scaling={**result.scaling, **table},
+        read=read,
+    )
+
+
 def as_given(divided: Array, shift: Array, scale: Array) -> Array:
     """The user's values (n, k) of columns that were scaled: the shortest decimals whose scaled values these are.
 

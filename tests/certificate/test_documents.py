@@ -40,6 +40,7 @@ PATHS: dict[str, list[str]] = {
     "f1": ["--M", "1:2", "-p", "loss=structural", "-p", "measure=f1", "--folds", "3"],
     "average precision": ["--M", "1:2", "-p", "loss=structural", "-p", "measure=average-precision", "--folds", "3"],
     "no folds": ["--M", "1:2"],
+    "between": ["--M", "1:2", "--C", "0.1,1", "--between", "1"],
 }
 CLASSES: dict[str, list[str]] = {
     "one a class": ["--M", "1"],
@@ -149,7 +150,9 @@ def test_honest_documents_are_accepted(room: Path, made: Callable[[str], Made], 
 @pytest.mark.parametrize("name", PATHS)
 def test_every_field_of_a_path_is_checked(room: Path, made: Callable[[str], Made], name: str) -> None:
     document, content = made(name)
-    places = [(field,) for field in document if field not in ("points", "command")]
+    # of sets between points a shorter list says less
+    places: list[tuple[Any, ...]] = [(field,) for field in document if field not in ("points", "command", "between")]
+    places += [("between", 0, field) for field in document.get("between", [{}])[0]]
     places += [("points", 0, field) for field in document["points"][0] if field != "result"]
     places += [("params", field) for field in document["params"]]
     places += [("certificate", field) for field in document["certificate"]]

@@ -177,6 +177,23 @@ def test_a_card_that_is_read_says_the_same_and_saves_its_proof(tmp_path: Path) -
     assert report.joint == 2
     assert "features and points are proven together (gap" in again.summary()
     assert "word of the search" not in " ".join(report.unchecked)
+    again.result.save(tmp_path / "r.json")  # of which the card's own proof is no part
+    with np.load(tmp_path / "r.cert.npz") as arrays:
+        assert "dual_q" in arrays
+        assert not [name for name in arrays if name.startswith("joint_")]
+    assert mipfs.verify(mipfs.Result.load(tmp_path / "r.json"), data).accepted
+    assert mipfs.verify(again.result, data).accepted
+
+
+def test_words_of_which_the_result_uses_none(tmp_path: Path) -> None:
+    plain = table(tmp_path, 4).read_text().splitlines()
+    towns = ["town", *(["Bonn", "Jena", "Ulm"] * len(plain))]
+    file = tmp_path / "words.csv"
+    file.write_text("\n".join(f"{town},{line}" for town, line in zip(towns, plain, strict=False)) + "\n")
+    data = mipfs.read(file, scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=1))
+    assert not result.selected[0].startswith("town")
+    assert mipfs.verify(mipfs.scorecard(result, data, points=2, joint=True), data).accepted
 
 
 def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:

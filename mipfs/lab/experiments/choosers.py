@@ -13,6 +13,7 @@ from mipfs.errors import MipfsError
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments.fits import facts_of, ids_of, solved
+from mipfs.lab.studies.peers import spliced
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -91,15 +92,7 @@ def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes:
 
     Constant columns, which it refuses, are left out.
     """
-    from abess.linear import LogisticRegression
-
-    X, y = data.block().values, (data.y > 0).astype(int)
-    varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
-    found: dict[Place, Choice] = {}
-    for M in sizes:
-        weights = np.ravel(LogisticRegression(support_size=M).fit(X[:, varying], y).coef_)
-        found |= {(M, C): (varying[np.flatnonzero(weights)], dict[str, Any]()) for C in grid}
-    return found
+    return {(M, C): (ids, dict[str, Any]()) for M in sizes for ids in [spliced(data, M)] for C in grid}
 
 
 CHOOSERS: dict[str, Chooser] = {

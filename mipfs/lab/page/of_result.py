@@ -28,7 +28,7 @@ from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escaped
 from mipfs.result.advice import advice, constant_words
-from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
+from mipfs.result.charts import confusion_chart, gap_chart, presence_chart, supports_chart, weights_chart
 from mipfs.result.decided import decided_blocks
 from mipfs.result.result import Result, Status
 from mipfs.result.score import SCORES
@@ -53,6 +53,7 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
                     chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=True),
                     _proof(result, detail),
                     _decided(result),
+                    chart_card("In all, in some, in none", presence_chart(result, detail.rows), is_wide=True),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
                     Card("How to reproduce it", reproduce(result), is_wide=True),

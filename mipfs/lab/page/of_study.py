@@ -11,9 +11,10 @@ from mipfs.lab.page.of_result import Score, judged_html, ways
 from mipfs.lab.page.parts import Card, cards, chart_card, code, measured, pill, tiles, to_try, unchecked
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.scorecard import Scorecard
+from mipfs.lab.studies.between import between_chart, between_table
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
-from mipfs.lab.studies.path_report import bought_table, error_of
+from mipfs.lab.studies.path_report import BETWEEN, bought_table, error_of
 from mipfs.lab.studies.point_files import use_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
@@ -51,6 +52,7 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     *(chart_card("", chart) for chart in charts),
                     chart_card("", path_supports(path, detail), is_wide=True),
                     _bought(path),
+                    _between(path),
                     Card("How to reproduce it", _path_again(path), is_wide=True),
                 ],
                 level,
@@ -68,6 +70,15 @@ def _bought(path: SolutionPath) -> Card | None:
     return Card(
         f"What a unit of {path.row.name} bought", f'{said}<div class="scroll">{table.html()}</div>', is_wide=True
     )
+
+
+def _between(path: SolutionPath) -> Card | None:
+    """How far from the best a set is between the points along C."""
+    table, chart = between_table(path), between_chart(path)
+    if table is None:
+        return None
+    shown = f'<div class="scroll">{table.html()}</div>' if chart is None else replace(chart, title="").html()
+    return Card("Between the points", f"<p>{escaped(BETWEEN[0].upper() + BETWEEN[1:])}.</p>{shown}", is_wide=True)
 
 
 def _path_head(path: SolutionPath) -> str:

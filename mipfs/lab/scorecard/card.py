@@ -48,6 +48,23 @@ class Among:
     first: float
 
 
+@dataclass(frozen=True)
+class OddsScale:
+    """Totals as a bank writes them: `score` at odds of `odds` to 1 for the positive class, `double` more double them.
+
+    Attributes
+    ----------
+    score, odds, double : float, odds above 0, double not 0: below 0 the score falls where the odds rise
+    origin, per_point : float, the score of a total t is origin + per_point · t
+    """
+
+    score: float
+    odds: float
+    double: float
+    origin: float
+    per_point: float
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """The cards that the bound of one is proven for: those of at most M features, none of them of `out`.
@@ -56,7 +73,7 @@ class Joint:
     ----------
     M : int
     out : tuple of str
-    arrays : mapping, the proof as the sidecar has it; empty of a card that was read, whose result has the sidecar
+    arrays : mapping, the proof as the sidecar has it; empty of a card whose sidecar is missing
     first : float, objective of the card that it began with, of the features of the result; no file has it
     supports : int, sets of features whose points were looked at; no file has it
     """
@@ -95,6 +112,7 @@ class Scorecard(Reported):
     bins : int, ranges that columns were cut into; 0 where they were not
     among : Among or None, near-optimal sets whose cards it is the best of; no file has it
     joint : Joint or None, what the bound is proven for, if features and points were chosen together
+    odds : OddsScale or None, how totals are scores of odds
     """
 
     result: Result
@@ -118,6 +136,7 @@ class Scorecard(Reported):
     bins: int = 0
     among: Among | None = None
     joint: Joint | None = None
+    odds: OddsScale | None = None
 
     @property
     def gap(self) -> float:
@@ -171,6 +190,41 @@ class Scorecard(Reported):
             )
         own = replace(self.result, calibration=None)  # which is about the scores of the result
         return np.asarray(probabilities(own, self.scores(totals)))
+
+    def scaled_to_odds(self, double: float, score: float = 600.0, odds: float = 50.0) -> Scorecard:
+        """The card with scores of odds: `score` at odds of `odds` to 1, and `double` more where they are doubled.
+
+        With the log-odds a·t + b − log(k₊/k₋) of a total t, classes weighed by k, the score is
+        score + double·(log-odds − log odds)/log 2.
+
+        Raises
+        ------
+        UsageError
+            The loss of the result says no odds, or a number is out of its range.
+        """
+        if not self.has_probabilities:
+            raise UsageError("scores of odds are for cards of the logistic loss; solve with loss=logistic")
+        if not (math.isfinite(double) and double and math.isfinite(score) and 0.0 < odds < math.inf):
+            raise UsageError(
+                f"pdo = {double:g}, base score {score:g}, base odds {odds:g}: numbers, pdo not 0, odds > 0"
+            )
+        weights, labels = self.result.params.get("class_weight"), self.result.labels
+        ratio = 1.0 if not weights else weights[str(labels["positive"])] / weights[str(labels["negative"])]
+        factor = double / math.log(2.0)
+        origin = score + factor * (self.intercept - math.log(ratio) - math.log(odds))
+        return replace(self, odds=OddsScale(score, odds, double, origin, factor * self.scale))
+
+    def odds_scores(self, totals: Array) -> npt.NDArray[np.float64]:
+        """The scores of odds of totals of any shape.
+
+        Raises
+        ------
+        UsageError
+            The card has none: make it with pdo.
+        """
+        if self.odds is None:
+            raise UsageError("the card has no scores of odds; make it with pdo=20 (--pdo 20)")
+        return np.asarray(self.odds.origin + self.odds.per_point * np.asarray(totals, dtype=float))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probabilities of both classes, negative first, (n, 2); see `probabilities`."""
@@ -304,6 +358,7 @@ class Scorecard(Reported):
             "result": replace(self.result, trace=Trace(())).document(),  # without its history
             "data_sha256": self.result.data_sha256,
             **({} if self.joint is None else {"joint": {"M": self.joint.M, "out": [*self.joint.out]}}),
+            **({} if self.odds is None else {"odds": dict(vars(self.odds))}),
             "nodes": self.nodes,
             "seconds": self.seconds,
         }

@@ -46,6 +46,9 @@ def scorecard(
     gap: Gap = 1e-3,
     near_optimal: bool = True,
     joint: bool = False,
+    pdo: float | None = None,
+    base_score: float = 600.0,
+    base_odds: float = 50.0,
 ) -> Scorecard:
     """Whole points for the features of a result: the best for these features, by branch and bound with its own gap.
 
@@ -69,6 +72,9 @@ def scorecard(
         Whether features and points are chosen together: the best of the cards of at most M features, M that of the
         result, begun from the card that there is without it, with a certificate of its own
         (`mipfs.lab.scorecard.together`).
+    pdo, base_score, base_odds : float
+        Of a result with the logistic loss: totals are also scores, `base_score` at odds of `base_odds` to 1 for the
+        positive class, and `pdo` more where they are doubled (`Scorecard.scaled_to_odds`).
 
     Returns
     -------
@@ -81,12 +87,21 @@ def scorecard(
         A result without a classifier, over other things than single features, or of other data. With `joint` also
         one with rows, penalties or forced features.
     """
+    asked = points, bins, gap
     if joint:
         from mipfs.lab.scorecard.together import together
 
-        return together(result, data, (points, bins, gap), time_limit)
+        card = together(result, data, asked, time_limit)
+    else:
+        card = _best(result, data, asked, time_limit, near_optimal)
+    return card if pdo is None else card.scaled_to_odds(pdo, base_score, base_odds)
+
+
+def _best(
+    result: Result, data: Instance, asked: tuple[int, int, float], time_limit: float, near_optimal: bool
+) -> Scorecard:
+    """The card of the features of a result, or the best of those of its near-optimal sets."""
     end = time.monotonic() + time_limit
-    asked = points, bins, gap
     best = card_of(result, data, asked, end)
     listed = _sets(result) if near_optimal else []
     others = [names for names in listed if names != frozenset(best.result.selected)]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
+import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
+from mipfs.check.known import EVERY_ARRAY, OF_CARDS
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import VERSION, Joint, Scorecard
+from mipfs.lab.scorecard.card import VERSION, Joint, OddsScale, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing import typed_json
 from mipfs.plumbing.declared import Count, Excess, Positive, Share, Within, declared
 from mipfs.plumbing.typed_json import JUDGED, Null, Sha256, Such, Whole, Written
-from mipfs.result import saved_card
+from mipfs.readers.arrays import load_arrays, write_arrays
+from mipfs.readers.room import PROOF_TIMES
+from mipfs.result import saved_card, sidecar
 from mipfs.result.result import Result
 from mipfs.result.result_document import LabelsEntry, ResultDocument
 from mipfs.result.saved_card import REMEDY
@@ -51,6 +59,16 @@ class JointEntry(TypedDict):
     out: tuple[str, ...]
 
 
+class OddsEntry(TypedDict):
+    """How totals are scores of odds."""
+
+    score: float
+    odds: Positive
+    double: float
+    origin: float
+    per_point: float
+
+
 class CardDocument(TypedDict):
     """What mipfs scorecard --json writes."""
 
@@ -76,6 +94,7 @@ class CardDocument(TypedDict):
     result: Annotated[ResultDocument, JUDGED]
     data_sha256: Annotated[Sha256, JUDGED]
     joint: NotRequired[JointEntry]
+    odds: NotRequired[OddsEntry]
     nodes: Annotated[int, Written(Whole)]
     seconds: Annotated[float, Written(Excess)]
     sha256: NotRequired[Annotated[Sha256, JUDGED]]
@@ -109,13 +128,27 @@ def read_scorecard(path: str | Path) -> Scorecard:
     saved_card.check_unchanged(document, path)
     if document.get("version", VERSION) != VERSION:
         raise DataError(f"rule {document['version']} of scoring is unknown", LATER, path=path)
+    result, own = _parted(document, result, path)
     try:
-        card = _card(typed_json.read(document, CardDocument), result)
+        card = _card(typed_json.read(document, CardDocument), result, own)
         if card.version > 1:
             _check_whole(document, card)
     except ValueError as error:
         raise DataError(f"not a complete scorecard: {error}", REMEDY, path=path) from None
     return card
+
+
+def _parted(document: Mapping[str, Any], result: Result, path: Path) -> tuple[Result, Mapping[str, npt.NDArray[Any]]]:
+    """The result with the certificate that is its own, and the arrays of the card's proof, which stand in one file."""
+    content = sidecar.held(result) if "joint" in document else None
+    if content is None or result.certificate is None:
+        return result, {}
+    arrays = load_arrays(path, content, known=EVERY_ARRAY, times=PROOF_TIMES)
+    own = {name: held for name, held in arrays.items() if name in OF_CARDS}
+    rest = io.BytesIO()
+    write_arrays({name: held for name, held in arrays.items() if name not in own}, rest, zipfile.ZIP_DEFLATED)
+    entry = {**result.certificate, "sha256": hashlib.sha256(rest.getvalue()).hexdigest()}
+    return replace(result, certificate=entry, sidecar=rest.getvalue()), own
 
 
 def _check_whole(document: Mapping[str, Any], card: Scorecard) -> None:
@@ -126,7 +159,7 @@ def _check_whole(document: Mapping[str, Any], card: Scorecard) -> None:
             raise ValueError(f"{name!r} is not what the rest of it says")
 
 
-def _card(found: Any, result: Result) -> Scorecard:
+def _card(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Scorecard:
     """The card of a `CardDocument`; `center` and `size` of a column are of the objective, and not needed to score."""
     strangers = [one["feature"] for one in found["card"] if one["feature"] not in result.weights]
     if strangers:
@@ -151,6 +184,7 @@ def _card(found: Any, result: Result) -> Scorecard:
         stated={"totals": found["totals"], "error": found["error"], "roc_auc": area},
         version=version,
         bins=found["bins"] if version > 1 else 0,
-        joint=None if found.get("joint") is None else Joint(found["joint"]["M"], tuple(found["joint"]["out"])),
+        joint=None if found.get("joint") is None else Joint(found["joint"]["M"], tuple(found["joint"]["out"]), own),
+        odds=None if found.get("odds") is None else OddsScale(**found["odds"]),
         **{name: found[name] for name in same} | numbers,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mipfs.data.recipe import MISSING_LEVEL
 from mipfs.lab.scorecard.columns import PRINTED_DIGITS
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import many, number, percent
@@ -17,7 +19,10 @@ from mipfs.result.summary import BECAUSE
 
 if TYPE_CHECKING:
     from mipfs.lab.scorecard.card import Scorecard
+    from mipfs.lab.scorecard.columns import Column
 
+CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not .*)?")
+"""Names of the features that `mipfs bins` makes of a column."""
 EVERY_DIGIT = 17
 """Significant digits that tell all doubles apart."""
 
@@ -26,7 +31,7 @@ def blocks(card: Scorecard) -> list[Block]:
     """Of the report: the card, what a total says, and how good the points are."""
     positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
     rows = [
-        (column.feature, column.condition, f"{points:+d}" if points else "0")
+        (column.feature, column.condition, _points_text(points))
         for column, points in zip(card.columns, card.points, strict=True)
     ]
     found: list[Block] = [
@@ -52,11 +57,14 @@ def _reading(card: Scorecard) -> list[str]:
     if _ends(card):
         said.append("every line that holds counts: of a feature with several lines their points are added up")
     filled = (card.result.recipe or {}).get("filled", {})
-    columns = dict.fromkeys(column_of(column.feature, filled) for column in card.columns)
+    cut = {column.feature for column in card.columns if _cut_of(column) is not None}
+    columns = dict.fromkeys(column_of(one.feature, filled) for one in card.columns if one.feature not in cut)
     known = [f"a missing {name} counts as {_value(filled[name])}" for name in columns if name in filled]
     needed = [name for name in columns if name not in filled]
     if known:
         said.append("; ".join(known))
+    if cut:
+        said.append("of a table that `mipfs bins` cut: a missing cell or a special code counts in its own line alone")
     if needed:
         which = " or ".join([", ".join(needed[:-1]), needed[-1]] if len(needed) > 1 else needed)
         said.append(f"a missing value of {which} has no points: the card needs it")
@@ -70,23 +78,41 @@ def column_of(feature: str, filled: Mapping[str, Any]) -> str:
     return next((name for name in filled if feature.startswith(f"{name}=")), feature)
 
 
+def _points_text(points: int) -> str:
+    return f"{points:+d}" if points else "0"
+
+
 def _value(value: Any) -> str:
     return exact(value) if isinstance(value, (int, float)) else repr(value)
 
 
-def _ends(card: Scorecard) -> dict[str, list[tuple[float, int]]]:
-    """The thresholds of each feature that has several, ascending, with the points of their lines."""
+def _cut_of(column: Column) -> tuple[str, str, str] | None:
+    """Column of the table, "from" or "is", and its number or "missing", of a feature that `mipfs bins` made."""
+    found = CUT.fullmatch(column.feature)
+    is_flag = column.kind == "two values" and (column.origin, column.unit) == (0.0, 1.0)
+    return (found[1], found[2], found[3]) if found and is_flag else None
+
+
+def _ends(card: Scorecard, least: int = 2) -> dict[str, list[tuple[float, int]]]:
+    """The thresholds of each feature that has several, or `least`, ascending, with the points of their lines."""
     found: dict[str, list[tuple[float, int]]] = {}
     for column, points in zip(card.columns, card.points, strict=True):
+        cut = _cut_of(column)
         if column.threshold is not None:
             found.setdefault(column.feature, []).append((column.threshold, points))
-    return {feature: sorted(ends) for feature, ends in found.items() if len(ends) > 1}
+        elif cut is not None and cut[1] == "from" and cut[2] != MISSING_LEVEL:
+            found.setdefault(cut[0], []).append((float(cut[2]), points))
+    return {feature: sorted(ends) for feature, ends in found.items() if len(ends) >= least}
 
 
 def _ranges(card: Scorecard) -> list[Block]:
     """The features of several lines once more, so that one line holds for each of them."""
     rows = []
-    for feature, ends in _ends(card).items():
+    flags = [(_cut_of(column), points) for column, points in zip(card.columns, card.points, strict=True)]
+    for feature, ends in _ends(card, 1).items():
+        own = [(cut[2], points) for cut, points in flags if cut is not None and cut[:2] == (feature, "is")]
+        if len(ends) < 2 and not own:
+            continue
         steps = [(exact(threshold), points) for threshold, points in ends if points]
         edges = [edge for edge, _ in steps]
         rows.append((feature, f"below {edges[0]}" if edges else "any", "0"))
@@ -94,7 +120,8 @@ def _ranges(card: Scorecard) -> list[Block]:
         for k, (edge, points) in enumerate(steps):
             total += points
             until = f", below {edges[k + 1]}" if k + 1 < len(edges) else ""
-            rows.append((feature, f"from {edge}{until}", f"{total:+d}" if total else "0"))
+            rows.append((feature, f"from {edge}{until}", _points_text(total)))
+        rows += [(feature, f"is {text}", _points_text(points)) for text, points in own]
     if not rows:
         return []
     return [Table(("feature", "range", "points"), rows, title="The same by ranges, of which one holds", left=2)]
@@ -102,7 +129,12 @@ def _ranges(card: Scorecard) -> list[Block]:
 
 def _totals(card: Scorecard, positive: str) -> Table:
     """What the totals say of the training data, and where the loss says it the probability of each."""
-    head, rows = ("total", "decision", "samples", f"labelled {positive}"), _rates(card)
+    head: tuple[str, ...] = ("total", "decision", "samples", f"labelled {positive}")
+    rows: list[tuple[str, ...]] = [*_rates(card)]
+    if card.odds is not None:
+        head = (*head, "score")
+        scores = [[f"{v:.0f}" for v in card.odds_scores(np.array([one["from"], one["to"]]))] for one in card.rates()]
+        rows = [(*row, a if a == b else f"{a} to {b}") for row, (a, b) in zip(rows, scores, strict=True)]
     if not card.has_probabilities:
         return Table(head, rows, title="Totals in these data", left=2)
     ends = np.array([[row["from"], row["to"]] for row in card.rates()])
@@ -110,6 +142,18 @@ def _totals(card: Scorecard, positive: str) -> Table:
     cells = [f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}" for low, high in sure]
     told = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
     return Table((*head, f"probability of {positive}"), told, title="Totals in these data", left=2)
+
+
+def _odds_words(card: Scorecard) -> list[tuple[str, str]]:
+    """How a total becomes a score of odds."""
+    if card.odds is None:
+        return []
+    at, positive = card.odds, card.result.labels["positive"]
+    first = f"{number(at.origin)} {'-' if at.per_point < 0 else '+'} {number(abs(at.per_point))} · total"
+    return [
+        ("score of odds", f"{first}: {at.score:g} at odds of {at.odds:g} to 1 for {positive}"),
+        ("", f"{abs(at.double):g} {'less' if at.double < 0 else 'more'} where the odds are doubled"),
+    ]
 
 
 def constant_words(card: Scorecard) -> str:
@@ -230,6 +274,7 @@ def _numbers(card: Scorecard) -> list[tuple[str, str]]:
         ("bound", number(card.bound)),
         ("gap", f"{percent(card.gap)}, asked: {percent(card.asked)}"),
         ("score", f"{scale} · total {'' if intercept.startswith('-') else '+'}{intercept}"),
+        *_odds_words(card),
         ("error", f"{card.error:.2%} of these data"),
         ("area under ROC", f"{card.auc:.4f} on these data"),
         ("search", f"{many(card.nodes, 'node', 'nodes')}, {card.seconds:.2f} s"),

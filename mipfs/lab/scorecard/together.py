@@ -22,7 +22,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
 from mipfs.result.gap import relative_gap
-from mipfs.result.prediction import user_columns
+from mipfs.result.prediction import user_columns, using
 from mipfs.result.result import Result, Status, StopReason
 
 MOST_COLUMNS = 5000
@@ -89,19 +89,9 @@ def _candidates(result: Result, data: Instance, points: int, bins: int) -> Candi
         raise UsageError("numbers of these data are too far from 1 for features and points together; rescale them")
     out = {*result.params.get("forced_out", ())}
     names = [name for name in data.feature_names if name not in out]
-    ids = data.columns_of(names)
-    table = {
-        key: {name: float(held[j]) for name, j in zip(names, ids.tolist(), strict=True)}
-        for key, held in (("shift", data.shift), ("scale", data.scale), ("center", data.center))
-    }
-    # What the user gave, as of the features of a card: by the code that scores it.
-    wide = replace(
-        result,
-        weights=dict.fromkeys(names, 1.0),
-        columns=dict(zip(names, ids.tolist(), strict=True)),
-        scaling={**result.scaling, **table},
-    )
+    wide = using(result, data, names)  # what the user gave, as of the features of a card: by the code that scores it
     values = user_columns(wide, data)
+    table = wide.scaling
     scales = {name: (table["shift"][name], table["scale"][name]) for name in names}
     columns = tuple(columns_of(values, scales, bins))
     if len(columns) > MOST_COLUMNS:

@@ -221,6 +221,10 @@ def get_method(name: str) -> Method:
     """
     found = methods()
     if name not in found:
+        from mipfs.lab.studies.peers import is_peer, peer
+
+        if is_peer(name):
+            return peer(name)
         hint = meant(name, found, f"it is one of {', '.join(found)}")
         raise UsageError(f"method {name!r} is not known; {hint}")
     return found[name]

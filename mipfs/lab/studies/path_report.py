@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mipfs.lab.studies.between import between_table
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent, stated
@@ -12,6 +13,8 @@ from mipfs.result.advice import constant_words
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import Point, SolutionPath
+
+BETWEEN = "between the points no set is better than the chord through their bounds: the gap to it is proven"
 
 
 def path_blocks(found: SolutionPath) -> list[Block]:
@@ -34,6 +37,8 @@ def path_blocks(found: SolutionPath) -> list[Block]:
         Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
     ]
     blocks += [] if found.row is None else _bought(found)
+    table = between_table(found)
+    blocks += [] if table is None else [Line(f"\n{BETWEEN}"), table]
     blocks += [] if found.best is None else _choice(found, found.best)
     if found.best is not None and (words := constant_words(found.best.result)):
         blocks.append(Pairs([("classifier", Alarm(words))]))

@@ -12,6 +12,7 @@ from mipfs.lab.classes.one_vs_rest import OneVsRest, classes_or_none
 from mipfs.lab.scorecard import Scorecard, read_scorecard
 from mipfs.lab.studies import bench_reading
 from mipfs.lab.studies.bench import Bench
+from mipfs.lab.studies.between import Between
 from mipfs.lab.studies.ladder import Comparison, ComparisonDocument
 from mipfs.lab.studies.point_files import certified
 from mipfs.lab.studies.selection_stability import SelectionStability, StabilityDocument
@@ -27,6 +28,8 @@ from mipfs.result.result import SCHEMA, Result
 Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard | SelectionStability
 """What `mipfs solve`, `path`, `compare`, `bench`, `scorecard` and `stability` write."""
 REMEDY = "give a file written by `mipfs solve`, `compare`, `path`, `bench`, `scorecard` or `stability` with --json"
+NUMBERS = ("intercept", "objective", "bound")
+"""What is said of a set between two points of a path beside its weights."""
 Kind = TypeVar("Kind", SolutionPath, Comparison)
 
 
@@ -150,7 +153,14 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
         found.get("command"),
         found.get("certificate"),
         row=None if found.get("row") is None else MovedRow(**found["row"]),
+        between=tuple(_between(one) for one in found.get("between", ())),
     )
+
+
+def _between(entry: Mapping[str, Any]) -> Between:
+    """A set at a C between two points."""
+    place = {axis: entry[axis] for axis in ("C", "M") if axis in entry}
+    return Between(place, tuple(entry["selected"]), dict(entry["weights"]), *map(entry.__getitem__, NUMBERS))
 
 
 def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> Point:

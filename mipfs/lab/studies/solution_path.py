@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.studies.between import Between
 from mipfs.lab.studies.steps import MovedRow, Place
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
@@ -173,6 +175,7 @@ class SolutionPath(Reported):
     certificate : mapping or None, {"file", "sha256"} of the certificates of its points, in a JSON
     file : str or None, where it was saved to or loaded from; not part of the JSON
     row : MovedRow or None, of a frontier the row whose end is the axis, with its name and the side that moves
+    between : tuple of Between, sets at values of C between the points, each with a proven gap
     """
 
     axis: str
@@ -191,6 +194,7 @@ class SolutionPath(Reported):
     file: str | None = None
     fold: npt.NDArray[np.int32] | None = None
     row: MovedRow | None = None
+    between: tuple[Between, ...] = ()
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -221,6 +225,33 @@ class SolutionPath(Reported):
             if point.value == value:
                 return point
         raise KeyError(value)
+
+    def at(self, C: float, data: Instance, *, selected: Sequence[str] | None = None, M: int | None = None) -> Between:
+        """How far from the best a set is at a C between two points: at most `gap`, which is proven.
+
+        The optimum is concave in C, so the chord through the bounds of both points is a bound.
+
+        Parameters
+        ----------
+        C : float, between the smallest and the largest C of the path
+        data : Instance, the data that it was solved on
+        selected : sequence of str, optional
+            The set; by default the better one of those of the two points.
+        M : int, of a path over C and M
+
+        Returns
+        -------
+        Between
+
+        Raises
+        ------
+        UsageError
+            A path without C, a C outside of it, a set that the problem does not allow; other data, joint losses, the
+            ρ-form, atoms that are no single features, and rows with variables of their own.
+        """
+        from mipfs.lab.studies import between
+
+        return between.at(self, C, data, selected, M)
 
     @property
     def bought(self) -> tuple[Bought, ...]:
@@ -314,6 +345,8 @@ class SolutionPath(Reported):
         if self.row is not None:
             bought = [one.document() for one in self.bought]
             beside |= {"row": {"name": self.row.name, "side": self.row.side}, "bought": bought}
+        if self.between:
+            beside["between"] = [one.document() for one in self.between]
         return head | validation | {"interrupted": self.interrupted, **beside, "points": points}
 
     def _of_folds(self, point: Point) -> dict[str, Any]:

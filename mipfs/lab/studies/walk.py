@@ -22,13 +22,14 @@ from typing import Any
 from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
+from mipfs.lab.studies.between import between_points
 from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import MovedRow, Place, Steps, falls, is_moved, over_end, place_text, steps_of
-from mipfs.plumbing.declared import Count, Positive, Seed, declared
+from mipfs.plumbing.declared import Count, Natural, Positive, Seed, declared
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -54,6 +55,7 @@ def path(
     driver: str | None = None,
     folds: int | None = None,
     one_se: bool = False,
+    between: Natural = 0,
     seed: Seed = 0,
     cold: bool = False,
     on_begin: Callable[[str], object] | None = None,
@@ -85,6 +87,9 @@ def path(
     one_se : bool
         Choose the simplest point within one standard error of the least validation error (`lab.studies.choice`): the
         smallest C, then the smallest M, or the largest lambda. It needs `folds`, and is not defined along rows.
+    between : int, default 0
+        Values of C between each two neighbours along C, in equal ratios, at which the better of their sets is shown
+        with a proven gap (`SolutionPath.between`, `SolutionPath.at`).
     seed : int
         Of the folds and of the driver.
     cold : bool
@@ -131,6 +136,8 @@ def path(
     if isinstance(lam, str):
         lam = lambda_values(base, parsed(lam))
     steps = steps_of(base, M, C, lam, rows)
+    if between and C is None:
+        raise UsageError("between is of values of C: the optimum is concave in C; give several, or leave between out")
     name = DEFAULT if driver is None else driver
     alone = cold or (jobs is None and (on_begin is not None or bool(observers)))
     side = jobs_of(1 if alone else jobs, (1 + (folds or 0)) * steps.legs)
@@ -155,7 +162,7 @@ def path(
     chosen = simplest if one_se else least
     points.sort(key=lambda point: steps.turn(point.place))
     params = {**parameters(base), **over_weights(base), **{axis: [*asked] for axis, asked in steps.asked.items()}}
-    return SolutionPath(
+    found = SolutionPath(
         ",".join(steps.asked),
         params,
         name,
@@ -169,6 +176,7 @@ def path(
         rule="one-se" if one_se else "least-error",
         fold=fold_of(parts) if parts and not walk.interrupted else None,
     )
+    return dataclasses.replace(found, between=between_points(found, base.data, between)) if between else found
 
 
 @declared

@@ -67,7 +67,7 @@ def test_a_closed_run() -> None:
     assert "What to try" not in said
     for name in result.selected:
         assert name in said
-    weights, gap, near = charts(tree)
+    weights, gap, presence, near = charts(tree)
     assert gap["x"] == [record.seconds for record in result.trace]
     assert [c["name"] for c in gap["curves"]] == ["incumbent", "bound", "gap"]
     assert gap["curves"][0]["y"] == [r.objective if math.isfinite(r.objective) else None for r in result.trace]
@@ -78,6 +78,7 @@ def test_a_closed_run() -> None:
     }
     found = result.near_optimal
     assert found is not None
+    assert {bar["name"]: bar["value"] for bar in presence["bars"]} == dict(found["share"])
     for j, one in enumerate(found["supports"]):
         column = {near["rows"][i] for i in range(len(near["rows"])) if near["cells"][i][j] == 1}
         assert column == set(one["selected"])

@@ -52,6 +52,44 @@ def data(seed: int = 0, **given: Any) -> Instance:
     return Instance.from_arrays(*raw(seed), **{"scale": "standard", **given})
 
 
+@pytest.mark.parametrize("name", ["SelectKBest", "RFE", "SelectFromModel", "SequentialFeatureSelector"])
+def test_selectors_of_scikit_learn_by_name(name: str) -> None:
+    from sklearn import feature_selection
+    from sklearn.svm import LinearSVC
+
+    given = data(1)
+    found = mipfs.bench(given, [f"sklearn:{name}"], [2], C=[1.0], folds=2, jobs=1)
+    assert [record["status"] for record in found.records] == ["done", "done"]
+    for number, record in enumerate(found.records):
+        part = found.setting.part(given, number).train
+        svm = LinearSVC(C=0.5, dual=False)
+        own = {
+            "SelectKBest": lambda: feature_selection.SelectKBest(k=2),
+            "RFE": lambda svm=svm: feature_selection.RFE(svm, n_features_to_select=2),
+            "SelectFromModel": lambda svm=svm: feature_selection.SelectFromModel(
+                svm, threshold=-np.inf, max_features=2
+            ),
+            "SequentialFeatureSelector": lambda svm=svm: feature_selection.SequentialFeatureSelector(
+                svm, n_features_to_select=2
+            ),
+        }[name]()
+        ids = np.flatnonzero(own.fit(part.block().values, part.y).get_support())
+        assert record["selected"] == ids.tolist()
+
+
+def test_what_is_no_peer_is_refused() -> None:
+    for name, said in (
+        ("sklearn:VarianceThreshold", "takes no number of features"),
+        ("sklearn:os", "is no selector"),
+        ("sklearn:SelectKBst", "SelectKBest"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            mipfs.bench(data(1), [name], [2], C=[1.0], folds=2)
+    weighed = data(1, sample_weight=np.linspace(1.0, 2.0, 60))
+    found = mipfs.bench(weighed, ["sklearn:SelectKBest"], [2], C=[1.0], folds=2, jobs=1)
+    assert {record["status"] for record in found.records} == {"refused"}
+
+
 def without_times(found: Any) -> Any:
     if isinstance(found, dict):
         return {name: without_times(one) for name, one in found.items() if name not in TIMES}

@@ -1,0 +1,263 @@
+"""A table as banks cut it: each column of numbers as thresholds, special codes and missing cells, columns of 0 and 1.
+
+    income from 40      1 where the value is a number that is no special code, and 40 or more
+    income is -9        1 where the cell is that code; of one above 40 the first is called income from 40 but not 999
+    income is missing   1 where the cell is empty, or says that it is missing
+
+These are the candidates of a selection: what is selected is then a choice of features *and* of thresholds, and the
+proof of the result is about both. Rows over them say how many features a card may use, and how many thresholds each.
+A cell that is missing or a code is from no threshold on. A card of such features is scored from the raw cells alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.recipe import MISSING, MISSING_LEVEL
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.scorecard.columns import snapped, thresholds
+from mipfs.report.visible import as_json
+from mipfs.result.saved_card import exact
+
+KIND, SCHEMA = "indicators", 1
+SEPARATORS = ",;\t|"
+SAMPLE = 1 << 16
+"""Characters of a table by which its separator is found."""
+OF_LP = re.compile(r"[^A-Za-z0-9_]")
+Table = Mapping[str, Sequence[str]]
+"""The cells of every column."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a column is cut; one without thresholds, codes and missing cells is of words, and stays as it is.
+
+    Attributes
+    ----------
+    name : str
+    thresholds : tuple of float, ascending
+    codes : tuple of float, its special codes
+    seen : tuple of float, those that stood in it in training, which have a column
+    missing : bool, whether cells of it are missing
+    is_words : bool
+    """
+
+    name: str
+    thresholds: tuple[float, ...] = ()
+    codes: tuple[float, ...] = ()
+    seen: tuple[float, ...] = ()
+    missing: bool = False
+    is_words: bool = False
+
+    @property
+    def steps(self) -> list[str]:
+        """The names of its thresholds, by which a reader knows what counts."""
+        found = []
+        for at in self.thresholds:
+            above = " or ".join(exact(code) for code in self.codes if code >= at)
+            found.append(f"{self.name} from {exact(at)}" + (f" but not {above}" if above else ""))
+        return found
+
+    @property
+    def others(self) -> list[str]:
+        """The names of its codes, and of what is missing."""
+        return [*(f"{self.name} is {exact(code)}" for code in self.seen), *[f"{self.name} is missing"] * self.missing]
+
+    def of(self, cell: str, row: int) -> list[str]:
+        """What a cell is in each of its columns."""
+        if self.is_words:
+            return [MISSING_LEVEL if is_missing(cell) else cell]
+        value = None if is_missing(cell) else number(cell)
+        if value is None and not (is_missing(cell) and self.missing):
+            what = "missing, and no cell was in training" if is_missing(cell) else f"{cell!r}, which is no number"
+            raise DataError(f"{self.name!r} is {what}, in row {row + 1}", "correct the cell, or leave the row out")
+        is_code = value in self.codes
+        steps = [value is not None and not is_code and value >= at for at in self.thresholds]
+        codes = [value == code for code in self.seen]
+        return [str(int(one)) for one in (*steps, *codes, *[value is None] * self.missing)]
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """How a table is cut.
+
+    Attributes
+    ----------
+    label : str, the column that stays as it is
+    cuts : tuple of Cut, of the other columns in their order
+    """
+
+    label: str
+    cuts: tuple[Cut, ...]
+
+    @classmethod
+    def of(cls, table: Table, label: str, count: int, special: Mapping[str, tuple[float, ...]]) -> Indicators:
+        """The cuts of a table: `count` thresholds of a column at most, at the quantiles of its ordinary numbers.
+
+        `special` has the special codes of columns by their names, "*" those of all others.
+
+        Raises
+        ------
+        UsageError
+            No column of that name, or special codes of none.
+        """
+        if label not in table:
+            raise UsageError(f"no column is called {label!r}; there are {', '.join(map(repr, table))}")
+        if strange := [name for name in special if name != "*" and (name not in table or name == label)]:
+            raise UsageError(f"special codes are given of {strange[0]!r}, which is no column of numbers")
+        names = [name for name in table if name != label]
+        if not names:
+            raise UsageError(f"the table has no column beside {label!r}")
+        cuts = (_cut(name, table[name], count, special.get(name, special.get("*", ()))) for name in names)
+        return cls(label, tuple(cuts))
+
+    def rows(self, table: Table) -> Iterator[list[str]]:
+        """The header of a table that is cut like this one, and its rows.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or a cell is no number, or missing where none was in training.
+        """
+        if absent := [cut.name for cut in self.cuts if cut.name not in table]:
+            raise DataError(f"the table has no column {absent[0]!r}", "give a table with the columns of training")
+        judged = [self.label] if self.label in table else []
+        yield [
+            *(name for cut in self.cuts for name in ([cut.name] if cut.is_words else cut.steps + cut.others)),
+            *judged,
+        ]
+        for i in range(len(table[self.cuts[0].name])):
+            cells = [one for cut in self.cuts for one in cut.of(table[cut.name][i], i)]
+            yield [*cells, *(table[name][i] for name in judged)]
+
+    def lp(self, features: int | None, each: int | None) -> str:
+        """Rows that allow `features` columns of the table at most, and `each` thresholds of a column, as an LP file.
+
+        Raises
+        ------
+        UsageError
+            No column of numbers, or one whose name no row can have.
+        """
+        lines, uses = [], []
+        if odd := [cut.name for cut in self.cuts if not cut.is_words and cut.name[:1].isdigit()]:
+            raise UsageError(f"{odd[0]!r} begins with a digit, and names in rows do not; rename the column")
+        if all(cut.is_words for cut in self.cuts):
+            raise UsageError("no column of the table is of numbers: there are no thresholds to write rows about")
+        for cut in (one for one in self.cuts if not one.is_words):
+            use = f"extra_{OF_LP.sub('_', cut.name)}"
+            steps, others = ([OF_LP.sub("_", name) for name in names] for names in (cut.steps, cut.others))
+            for names, most in ((steps, each or len(steps)), (others, len(others))):
+                if names:
+                    lines.append(f" {' + '.join(names)} - {min(most, len(names))} {use} <= 0")
+            uses.append(use)
+        if features is not None:
+            lines.append(f" {' + '.join(uses)} <= {features}")
+        return "\n".join(["Minimize", " obj:", "Subject To", *lines, "Binaries", f" {' '.join(uses)}", "End", ""])
+
+    def document(self) -> dict[str, Any]:
+        """As the JSON has it."""
+        cuts = [
+            {name: [*held] if isinstance(held, tuple) else held for name, held in vars(cut).items()}
+            for cut in self.cuts
+        ]
+        return {"schema": SCHEMA, "kind": KIND, "label": self.label, "columns": cuts}
+
+    def to_json(self) -> str:
+        """`document` as JSON."""
+        return as_json(self.document())
+
+    @classmethod
+    def load(cls, path: Path) -> Indicators:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            It holds something else.
+        """
+        try:
+            found = json.loads(path.read_text("utf-8"))
+            if found["kind"] != KIND or found["schema"] != SCHEMA:
+                raise ValueError
+            return cls(str(found["label"]), tuple(_cut_read(one) for one in found["columns"]))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            raise DataError("no cuts of a table", "give what `mipfs bins` wrote beside its table", path=path) from None
+
+
+def _cut_read(one: Mapping[str, Any]) -> Cut:
+    """A cut of its JSON."""
+    steps, codes, seen = (tuple(map(float, one[name])) for name in ("thresholds", "codes", "seen"))
+    return Cut(str(one["name"]), steps, codes, seen, bool(one["missing"]), bool(one["is_words"]))
+
+
+def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> Cut:
+    """How a column of training is cut."""
+    there = [number(cell) for cell in cells if not is_missing(cell)]
+    missing = len(there) < len(cells)
+    if any(value is None for value in there):
+        return Cut(name, missing=missing, is_words=True)
+    values = [value for value in there if value is not None]
+    ordinary = snapped(np.array([value for value in values if value not in codes]))
+    ends = np.unique(ordinary)
+    found: list[float] = []
+    if ends.size == 2:
+        found = [float(ends[1])]
+    elif ends.size > 2:
+        found = thresholds(ordinary, ends, count + 1)
+    return Cut(name, tuple(found), codes, tuple(code for code in codes if code in values), missing)
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that a value is missing."""
+    return cell.strip().lower() in MISSING
+
+
+def number(cell: str) -> float | None:
+    """The number of a cell to 12 digits; None where it has none."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return float(snapped(np.array([value]))[0]) if math.isfinite(value) else None
+
+
+def read_table(path: Path) -> Table:
+    """The cells of a CSV file by column.
+
+    Raises
+    ------
+    DataError
+        No such file, a row of another length, a name twice, or no rows.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"no table to read: {error}", "give a CSV file", path=path) from None
+    try:
+        separator = csv.Sniffer().sniff(text[:SAMPLE].partition("\n")[0], SEPARATORS).delimiter
+    except csv.Error:
+        separator = ","
+    header, *rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row] or [[]]
+    if not rows or len({*header}) < len(header):
+        raise DataError("no rows below its names, or a name twice", "give a CSV file with a header", path=path)
+    for k, row in enumerate(rows):
+        if len(row) != len(header):
+            raise DataError(f"{len(row)} cells for {len(header)} names", "correct the row", path=path, line=k + 2)
+    return {name: [row[j].strip() for row in rows] for j, name in enumerate(header)}
+
+
+def csv_text(rows: Iterator[list[str]]) -> str:
+    """Rows as CSV."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()

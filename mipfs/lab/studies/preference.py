@@ -1,0 +1,242 @@
+"""The best of the equally good: of the near-optimal sets the cheapest, the most stable, or that of the best AUC.
+
+The list is proven (`near_optimal`), what is chosen among it is not: costs are those of the data, an area under the ROC
+curve is that on rows that were held back, and how often draws of the samples select its features is counted
+(`mipfs.stability`). Whatever was chosen is judged on rows that neither the list nor the choice has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs import drivers
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.studies.selection_stability import Draws, stability
+from mipfs.measures import value as measure_value
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.problem import Problem
+from mipfs.report.blocks import Block, Line, Reported, Table
+from mipfs.report.numbers import listed, many, number, percent
+from mipfs.result.prediction import user_columns, using
+from mipfs.result.result import Result
+from mipfs.result.score import signs_of
+
+Wish = Literal["cost", "auc", "stability"]
+WORDS: dict[str, tuple[str, str]] = {
+    "cost": ("cost", "the cheapest one"),
+    "auc": ("area under ROC", "the one of the largest area under the ROC curve on held-out rows"),
+    "stability": ("stability", "the one whose features most draws of the samples select"),
+}
+"""What is compared, and what the set is that is chosen by it."""
+DRAWS = 20
+MOST_SHOWN = 20
+"""Sets that a report lists."""
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """A near-optimal set by the second wish.
+
+    Attributes
+    ----------
+    selected : tuple of str
+    weights, intercept : of its classifier, on the user's scale
+    objective, gap : float, as in the list
+    value : float, its cost, area or stability
+    """
+
+    selected: tuple[str, ...]
+    weights: Mapping[str, float]
+    intercept: float
+    objective: float
+    gap: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a classifier does on rows that no choice has seen: area under the ROC curve and share of wrong labels."""
+
+    auc: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Preference(Reported):
+    """What `prefer` returns.
+
+    Attributes
+    ----------
+    by : {"cost", "auc", "stability"}
+    sets : tuple of Preferred, the best by the wish first; of equal ones that of the smaller objective
+    optimum : Preferred, that of the least objective
+    complete : bool, whether the list has every set within its gap
+    rows : int, held-out rows of the judgement; 0 without any
+    judged : tuple of Judgement, of the optimum and of the chosen set; empty without held-out rows
+    """
+
+    by: str
+    sets: tuple[Preferred, ...]
+    optimum: Preferred
+    complete: bool
+    rows: int = 0
+    judged: tuple[Judgement, ...] = ()
+
+    @property
+    def chosen(self) -> Preferred:
+        """The best set by the wish."""
+        return self.sets[0]
+
+    def solve(self, problem: Problem, **options: Any) -> Result:
+        """The result of exactly the chosen features, with its own certificate: they stand in it as given."""
+        names = self.chosen.selected
+        return drivers.solve(problem.replace(forced_in=names, forced_out=(), M=len(names)), **options)
+
+    def blocks(self) -> list[Block]:
+        """Of the report: the sets by the wish, and how the chosen one does on rows that no choice has seen."""
+        what, which = WORDS[self.by]
+        rows = [
+            (listed(one.selected) if one.selected else "(none)", f"{one.value:.6g}", number(one.objective),
+             percent(one.gap))
+            for one in self.sets[:MOST_SHOWN]
+        ]  # fmt: skip
+        same = " (which is the optimum)" if self.chosen.selected == self.optimum.selected else ""
+        found = f"of {many(len(self.sets), 'near-optimal set', 'near-optimal sets')} {which}{same}"
+        blocks: list[Block] = [
+            Line(f"\n{found}: {listed(self.chosen.selected)}"),
+            Table(("features", what, "objective", "above"), rows, title="The second wish, the best first"),
+        ]
+        if not self.complete:
+            blocks.append(Line("the list of sets is not complete: there may be better ones by the wish, too"))
+        if not self.judged:
+            return [*blocks, Line("how it does on new rows was not measured; give --held-out FILE (held_out=)")]
+        lines = [
+            (name, f"{one.auc:.4f}", f"{one.error:.2%}")
+            for name, one in zip(("the optimum", "the chosen set"), self.judged, strict=True)
+        ]
+        title = f"On {many(self.rows, 'row', 'rows')} that neither choice has seen"
+        return [*blocks, Table(("", "area under ROC", "error"), lines, title=title)]
+
+    def document(self) -> dict[str, Any]:
+        """``{by, complete, sets, rows, judged}``."""
+        return {
+            "by": self.by,
+            "complete": self.complete,
+            "sets": [{**vars(one), "selected": [*one.selected], "weights": {**one.weights}} for one in self.sets],
+            "rows": self.rows,
+            "judged": dict(zip(("optimum", "chosen"), map(vars, self.judged), strict=False)),
+        }
+
+
+@declared
+def prefer(
+    problem: Problem,
+    result: Result,
+    by: Wish,
+    *,
+    held_out: Instance | None = None,
+    draws: Draws = DRAWS,
+    seed: Seed = 0,
+    jobs: Count | None = None,
+) -> Preference:
+    """Of the near-optimal sets of a result the best one by a second wish.
+
+    Parameters
+    ----------
+    problem : Problem, over single features
+    result : Result of it that was asked for its near-optimal sets (`pool_gap`, `pool_size`)
+    by : {"cost", "auc", "stability"}
+        Costs are those of the data (`cost`, 0 where none is given); the area under the ROC curve is that on a half of
+        `held_out`; stability is the share of draws of the samples that select a feature, its mean over the set.
+    held_out : Instance, optional
+        Rows that were not trained on. With `by="auc"` one half of each class chooses, and the other half judges;
+        otherwise all of them judge.
+    draws : int >= 2, of "stability" (`mipfs.stability`)
+    seed : int, of the halves and the draws
+    jobs : int >= 1, optional, of the draws
+
+    Returns
+    -------
+    Preference
+
+    Raises
+    ------
+    UsageError
+        No list of near-optimal sets, atoms that are no single features, another problem, "cost" of data without costs,
+        "auc" without held-out rows, or a class without rows in a half.
+    """
+    if result.near_optimal is None or not result.near_optimal["supports"]:
+        raise UsageError("the result has no near-optimal sets to choose among; solve with pool_gap=0.01")
+    if result.atoms is not None:
+        raise UsageError("a second wish is for single features, and this result selects others")
+    if problem.data.sha256 != result.data_sha256:
+        raise UsageError("the problem is about other data than the result (its digest differs)")
+    if by == "auc" and held_out is None:
+        raise UsageError("the area under the ROC curve needs rows that were not trained on; give held_out")
+    if by == "cost" and not any(problem.data.cost.values()):
+        raise UsageError("the features of the data cost nothing; give them costs, by [cost] in its .toml or cost=")
+    supports = result.near_optimal["supports"]
+    scores, y = (None, np.zeros(0)) if held_out is None else _scores(problem.data, result, held_out)
+    chooses, judges = _halves(y, np.random.default_rng(seed)) if by == "auc" else (None, np.arange(y.size))
+    if by == "cost":
+        values = [float(sum(problem.data.cost[name] for name in one["selected"])) for one in supports]
+    elif by == "auc":
+        assert scores is not None
+        values = [_auc(scores[k], y, chooses) for k in range(len(supports))]
+    else:
+        found = stability(problem, draws=draws, seed=seed, jobs=jobs)
+        share = {one.name: one.frequency for one in found.features}
+        values = [float(np.mean([share.get(name, 0.0) for name in one["selected"]] or [0.0])) for one in supports]
+    sets = [
+        Preferred(tuple(one["selected"]), dict(one["weights"]), one["intercept"], one["objective"], one["gap"], value)
+        for one, value in zip(supports, values, strict=True)
+    ]
+    sign = 1.0 if by == "cost" else -1.0
+    order = sorted(range(len(sets)), key=lambda k: (sign * sets[k].value, sets[k].objective))
+    least = min(range(len(sets)), key=lambda k: sets[k].objective)
+    judged = () if scores is None else tuple(_judged(scores[k], y, judges) for k in (least, order[0]))
+    ranked = tuple(sets[k] for k in order)
+    return Preference(by, ranked, sets[least], bool(result.near_optimal["complete"]), judges.size, judged)
+
+
+def _scores(data: Instance, result: Result, held_out: Instance) -> tuple[Array, Array]:
+    """The decision values (S, n) of the S listed classifiers on held-out rows, and their labels (n,) as signs."""
+    assert result.near_optimal is not None
+    supports = result.near_optimal["supports"]
+    names = [*dict.fromkeys(name for one in supports for name in one["weights"])]
+    y = signs_of(result, held_out)
+    if not names:
+        return np.array([np.full(y.size, one["intercept"]) for one in supports]), y
+    values = user_columns(using(result, data, names), held_out)
+    scores = [sum((w * values[name] for name, w in one["weights"].items()), np.zeros(y.size)) for one in supports]
+    return np.array([own + one["intercept"] for own, one in zip(scores, supports, strict=True)]), y
+
+
+def _halves(y: Array, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Two halves of the rows, of each class as many in both, the first one more where they are odd."""
+    parts: tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]] = ([], [])
+    for side in (-1.0, 1.0):
+        rows = rng.permutation(np.flatnonzero(y == side))
+        if rows.size < 2:
+            raise UsageError("the held-out rows have fewer than two of a class: one to choose by, and one to judge by")
+        middle = (rows.size + 1) // 2
+        parts[0].append(rows[:middle])
+        parts[1].append(rows[middle:])
+    return np.sort(np.concatenate(parts[0])), np.sort(np.concatenate(parts[1]))
+
+
+def _auc(scores: Array, y: Array, rows: Integers | None) -> float:
+    """The area under the ROC curve on some rows."""
+    return float(measure_value("roc-auc", y[rows], scores[rows]))
+
+
+def _judged(scores: Array, y: Array, rows: Integers) -> Judgement:
+    """How scores do on some rows."""
+    return Judgement(_auc(scores, y, rows), float(np.mean((scores[rows] > 0) != (y[rows] > 0))))

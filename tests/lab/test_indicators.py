@@ -1,0 +1,169 @@
+"""Tables cut as banks cut them: a reader of the page alone has the program's totals, and the choice is proven."""
+
+from __future__ import annotations
+
+import csv
+import html
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mipfs.cli import main
+from tests.certificate.test_second_reading import judged
+from tests.oracles import svm_value
+
+CODES = {"-9", "999"}
+
+
+def table(file: Path, seed: int, n: int = 70, label: bool = True) -> list[dict[str, str]]:
+    """A raw table with missing cells, special codes below and above the numbers, a flag and words."""
+    r = np.random.default_rng(seed)
+    income, age, late = np.round(r.lognormal(3.5, 0.5, n), 1), r.integers(18, 80, n), r.integers(0, 2, n)
+    lean = 0.04 * (income - 35) + 0.03 * (age - 45) - 1.5 * late + r.normal(0, 0.7, n)
+    rows = []
+    for i in range(n):
+        row = {"income": str(income[i]), "age": str(age[i]), "late": str(late[i]), "home": "own" if i % 3 else "rent"}
+        if r.random() < 0.15:
+            row["income"], lean[i] = r.choice(["", "NA"]), lean[i] - 1.0
+        elif r.random() < 0.15:
+            row["income"], lean[i] = r.choice(["-9", "999"]), lean[i] + 1.0
+        rows.append(row | ({"risk": "good" if lean[i] > 0 else "bad"} if label else {}))
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*rows[0]])
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, str]]]:
+    """A card of a cut table, its page, and new rows; what was written stands in the folder."""
+    folder = tmp_path_factory.mktemp("bins")
+    table(folder / "t.csv", 0)
+    names = {name: str(folder / name) for name in ("t.csv", "b.csv", "b.lp", "r.json", "card.json", "card.html")}
+    asked = ["--thresholds", "3", "--special", "income=-9,999", "--features", "3", "--each", "1", "--label", "risk"]
+    assert main(["bins", names["t.csv"], "-o", names["b.csv"], *asked, "-q"]) == 0
+    problem = ["-p", "M=6", "-p", "C=1", "-p", "loss=logistic", "--subject-to", names["b.lp"], "--positive", "good"]
+    assert main(["solve", "fsp-m", names["b.csv"], *problem, "--json", names["r.json"], "-q"]) == 0
+    card = ["--json", names["card.json"], "--report", names["card.html"], "-q"]
+    assert main(["scorecard", names["r.json"], names["b.csv"], *card]) == 0
+    return folder, table(folder / "new.csv", 1, 60, label=False)
+
+
+def cells(page: str) -> list[list[str]]:
+    """The rows of all tables of a page."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    found = ([re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows)
+    return [[html.unescape(one).strip() for one in row] for row in found]
+
+
+def holds(feature: str, row: dict[str, str]) -> bool:
+    """Whether a line of the card holds for the raw cells of a row, as a person reads it."""
+    if "=" in feature:
+        name, _, word = feature.partition("=")
+        return row[name] == word
+    name, verb, rest = re.fullmatch(r"(\w+) (from|is) (.*)", feature).groups()  # type: ignore[union-attr]
+    cell = "missing" if row[name] in ("", "NA") else row[name]
+    if verb == "is":
+        return cell == rest
+    at, _, codes = rest.partition(" but not ")
+    return cell != "missing" and cell not in codes.split(" or ") and float(cell) >= float(at)
+
+
+def test_a_reader_of_the_page_has_the_programs_totals(
+    made: tuple[Path, list[dict[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, rows = made
+    assert {"", "NA"} & {row["income"] for row in rows}
+    assert {row["income"] for row in rows} >= CODES
+    new, card = str(folder / "new_b.csv"), str(folder / "card.json")
+    assert main(["bins", str(folder / "new.csv"), "-o", new, "--like", str(folder / "b.bins.json"), "-q"]) == 0
+    capsys.readouterr()
+    assert main(["predict", card, new, "--scores"]) == 0
+    totals = [float(line.split(",")[1]) for line in capsys.readouterr().out.strip().splitlines()[1:]]
+    page = (folder / "card.html").read_text()
+    lines = [(row[0], int(row[2])) for row in cells(page) if len(row) == 3 and row[1] == "is 1"]
+    assert [one["feature"] for one in json.loads((folder / "card.json").read_text())["card"]] == [a for a, _ in lines]
+    by_hand = [sum(points for feature, points in lines if holds(feature, row)) for row in rows]
+    assert by_hand == totals
+    assert len({*by_hand}) > 3
+    assert "a missing cell or a special code counts in its own line alone" in page
+
+
+def test_both_checkers_take_the_card_and_the_choice(made: tuple[Path, list[dict[str, str]]]) -> None:
+    folder, _ = made
+    word, said = judged(folder / "card.json", folder / "b.csv")
+    assert word == "accepted", said
+    asked = ["--subject-to", str(folder / "b.lp"), "-q"]
+    assert main(["verify", str(folder / "card.json"), str(folder / "b.csv"), *asked]) == 0
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 40))])
+def test_the_choice_of_thresholds_is_the_best_of_all(tmp_path: Path, seed: int) -> None:
+    """At most one feature and two thresholds of it: every choice by enumeration."""
+    table(tmp_path / "t.csv", seed, 40)
+    cut, rows, result = (str(tmp_path / name) for name in ("b.csv", "b.lp", "r.json"))
+    asked = ["--thresholds", "3", "--special", "-9,999", "--features", "1", "--each", "2", "--label", "risk", "-q"]
+    assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *asked]) == 0
+    options = ["-p", "M=4", "-p", "C=1", "--gap", "1e-7", "--subject-to", rows, "--positive", "good", "-q"]
+    assert main(["solve", "fsp-m", cut, *options, "--json", result]) == 0
+    with open(cut, newline="") as stream:
+        held = [*csv.DictReader(stream)]
+    y = np.array([1.0 if row["risk"] == "good" else -1.0 for row in held])
+    columns: dict[str, Any] = {name: np.array([float(row[name]) for row in held]) for name in held[0] if " " in name}
+    words = {"home=rent": np.array([float(row["home"] == "rent") for row in held])}
+    sets = []
+    for name in ("income", "age", "late"):
+        steps = [one for one in columns if one.startswith(f"{name} from")]
+        others = [one for one in columns if one.startswith(f"{name} is")]
+        for k in (0, 1, 2):
+            # one more column is never worse, but M holds the sum
+            sets += [(*chosen, *others) for chosen in itertools.combinations(steps, k)]
+    columns |= words
+    c = np.ones(y.size)
+    values = []
+    for names in ((*one, "home=rent") for one in sets):
+        for kept in itertools.combinations(names, min(4, len(names))):
+            Z = np.column_stack([columns[name] for name in kept])
+            values.append(svm_value(Z, y, c, True, "hinge").upper)
+    assert json.loads(Path(result).read_text())["objective"] == pytest.approx(min(values), rel=1e-5)
+
+
+def test_cells_that_are_nothing_and_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table(tmp_path / "t.csv", 0)
+    cut, other = str(tmp_path / "b.csv"), tmp_path / "o.csv"
+    assert (
+        main(["bins", str(tmp_path / "t.csv"), "-o", cut, "--label", "risk", "--special", "income=-9,999", "-q"]) == 0
+    )
+    like = ["--like", str(tmp_path / "b.bins.json"), "-q"]
+    for age, said in (("", "missing, and no cell was in training"), ("old", "'old', which is no number")):
+        other.write_text(f"income,age,late,home\n3,{age},0,own\n")
+        assert main(["bins", str(other), "-o", str(tmp_path / "x.csv"), *like]) == 2
+        assert said in capsys.readouterr().err
+    other.write_text("income,late,home\n3,0,own\n")
+    assert main(["bins", str(other), "-o", str(tmp_path / "x.csv"), *like]) == 2
+    assert "no column 'age'" in capsys.readouterr().err
+    other.write_text("{}")
+    assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "x.csv"), "--like", str(other)]) == 2
+    other.write_text("2nd,word,risk\n3,a,0\n4,b,1\n")
+    for lone, said in (
+        ("2nd,word,risk\n3,a,0\n4,b,1\n", "begins with a digit"),
+        ("word,risk\na,0\nb,1\n", "of numbers"),
+    ):
+        other.write_text(lone)
+        assert main(["bins", str(other), "-o", cut, "--label", "risk", "--features", "1"]) == 2
+        assert said in capsys.readouterr().err
+    for more, said in (
+        (["--label", "no"], "no column is called 'no'"),
+        (["--label", "risk", "--special", "income=a"], "codes are numbers"),
+        (["--label", "risk", "--special", "size=1"], "no column of numbers"),
+        (["--label", "risk", "--thresholds", "0"], "whole number from 1"),
+    ):
+        assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *more]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "t.csv"), "--label", "risk"]) == 2
