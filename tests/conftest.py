@@ -38,7 +38,7 @@ FAST_SEEDS = 5
 
 Where they differ by other values too, so many in all, and every combination of these at least one.
 """
-SLOW_CASES = 2
+SLOW_CASES = 1
 """Cases of a test in ``make slow``, spread over those that ``make test`` leaves out; the rest are ``every``."""
 
 

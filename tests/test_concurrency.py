@@ -156,6 +156,7 @@ mipfs.bench(problem.data, ["l1-svm"], M=[2], C=[1.0], folds=2, jobs=2)
 """
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["default", *multiprocessing.get_all_start_methods()[1:]])
 def test_a_script_without_a_guard_is_run_once(start: str, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_many_mutated_files_in_a_process_of_their_own(name: str) -> None:
     assert campaign.counts["value"] + campaign.counts["refused"] > 0
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_command_lines_over_mutated_files(seed: int) -> None:

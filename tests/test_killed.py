@@ -18,6 +18,7 @@ SOLVE = ("solve", "fsp-m", "data.svm", "-p", "M=2", "-p", "C=0.1", "--scale", "s
 PATH = ("path", "data.svm", "-p", "C=0.1", "--scale", "standard", "--json", "r.json", "--quiet")
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_runs_that_are_killed_end_as_one_that_is_not() -> None:
     cases = [case for case in killed.CASES if case.name not in ("study", "monolithic")]

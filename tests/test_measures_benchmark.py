@@ -48,6 +48,7 @@ def test_splits_have_the_share_of_positives_and_no_row_twice(bench: Any) -> None
     np.testing.assert_array_equal(again.X.toarray(), train.X.toarray())
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_f1_of_a_split_is_that_of_scikit_learn(bench: Any) -> None:
     X, y = drawn()

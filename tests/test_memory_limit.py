@@ -60,6 +60,7 @@ def test_a_limit_below_what_is_held_is_refused_with_both_numbers(told: list[int]
         mipfs.solve(hard(), "conic", memory_limit=1.0)
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks /proc")
 def test_the_process_holds_no_more_than_a_tenth_above_it() -> None:

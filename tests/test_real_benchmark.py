@@ -43,6 +43,7 @@ def stored(path: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_roots_of_a_set_of_the_users_own_are_those_of_clarabel_and_are_measured_once(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -388,6 +388,7 @@ def test_what_is_accepted_of_mutated_documents_is_true(block: int) -> None:
             assert lies(document, original, data) == [], (seed, how)
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_malformed_documents_give_one_line_and_no_traceback() -> None:
     result, data = case(pool_gap=0.1)

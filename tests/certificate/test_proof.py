@@ -120,6 +120,7 @@ def hinge_dual(rng: np.random.Generator, y: Array, q: int) -> npt.NDArray[np.int
     return k
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_ten_thousand_leaves_at_five_thousand_samples(tmp_path: Path) -> None:
     n, p, leaves, q = 5000, 100, 10_000, 42

@@ -117,6 +117,7 @@ def test_both_checkers_agree_on_a_sample() -> None:
     assert sum(n for line, n in mutated.items() if line.endswith("both rejected")) >= 50
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_both_checkers_read_tables_alike() -> None:
     assert two_readings.main(["--count", "60", "--seed", "7000"]) == 0

@@ -36,6 +36,7 @@ def share(seed: int, whole: int) -> int:
     return whole if seed > 1 else whole // (6, 3)[seed]
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(8))
 def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(seed: int) -> None:
@@ -46,6 +47,7 @@ def test_answers_are_those_of_other_arithmetic_and_both_checkers_accept_them(see
     assert counts["OPTIMAL"] > 0
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(4))
 def test_a_false_claim_that_nothing_is_allowed_is_refused_by_both(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,8 @@ def killed(args: list[str], target: Path, seconds: float, number: int) -> int:
         return len(strict(target.read_text())["records"]) if target.exists() else 0
 
 
-@pytest.mark.slow  # processes that import everything anew
+@pytest.mark.every
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 @pytest.mark.parametrize("seed", range(1))
 def test_killed_at_random_moments_and_resumed_it_is_the_same(seed: int, tmp_path: Path) -> None:

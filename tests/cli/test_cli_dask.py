@@ -67,6 +67,7 @@ def test_what_has_no_work_for_a_cluster_says_so(cli: Cli) -> None:
     assert "no Dask scheduler at 'nowhere://1'" in outcome.err
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_a_grid_over_M_and_C_runs_on_the_cluster(client: Any) -> None:
     joblib, search = pytest.importorskip("joblib"), pytest.importorskip("sklearn.model_selection")

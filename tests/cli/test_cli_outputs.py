@@ -83,6 +83,7 @@ def test_generate_replaces_nothing_unasked(cli: Cli, tmp_path: Path) -> None:
     assert place.read_bytes() == written
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_the_json_is_saved_before_standard_output_turns_out_to_be_full_or_closed(small: Path) -> None:
     for number, (stream, reason) in enumerate({"> /dev/full": "no space left", ">&-": "bad file descriptor"}.items()):

@@ -170,6 +170,7 @@ def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixtur
     assert "stopped before any classifier was found" in capsys.readouterr().err
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_keeps_the_finished_points_and_writes_the_json(tmp_path: Path) -> None:

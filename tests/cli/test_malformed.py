@@ -35,6 +35,7 @@ def test_as_processes() -> None:
     assert run_all(99, 4, process) == []
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "count"), [(0, 15), (1, 15), (99, 8)])
 def test_more_processes(seed: int, count: int) -> None:

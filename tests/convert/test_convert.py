@@ -219,6 +219,7 @@ def killed(source: Path, store: Path, after: float) -> tuple[int, float]:
     return process.wait(), time.monotonic() - begin
 
 
+@pytest.mark.every
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 def test_killed_at_random_moments(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.other_users import others, ours
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_what_we_find_does_not_depend_on_others_nor_they_on_us() -> None:
     found = {}

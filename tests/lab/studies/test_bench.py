@@ -136,7 +136,8 @@ def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, m
     assert dict(row.shares) == {j: np.mean([j in ids for ids in sets]) for j in set(np.concatenate(sets).tolist())}
 
 
-@pytest.mark.slow  # compiles all that there is
+@pytest.mark.every
+@pytest.mark.slow
 def test_every_method_is_there_and_leaves_a_classifier() -> None:
     names = list(bench_methods.methods())
     ours = {*bench_methods.SKETCHES, *bench_methods.WHOLE}
@@ -194,7 +195,8 @@ def test_the_same_wherever_it_runs_and_with_the_records_of_before(tmp_path: Path
     assert strict["rows"][0]["stability"]["level"] == 0.95
 
 
-@pytest.mark.slow  # processes that import everything anew
+@pytest.mark.every
+@pytest.mark.slow
 def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     methods, sizes = ["uniform", "rfe", "cd-svm"], [2, 3]
     whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)

@@ -76,6 +76,7 @@ def test_rows_added_one_by_one_on_folds_do_not_depend_on_the_jobs() -> None:
     assert [*differences(one, two, "")] == []
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     by = set()
