@@ -24,7 +24,7 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
-from mipfs.readers.columns import LABEL, Label, without_ids
+from mipfs.readers.columns import BAG, LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame
@@ -36,6 +36,7 @@ from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
+from mipfs.readers.together import column_alone, quietly, split_of
 
 __all__ = ["read", "read_as", "read_classes", "read_new"]
 
@@ -60,6 +61,7 @@ def read(
     types: Mapping[str, str] | None = None,
     missing: Any = None,
     checks: bool | None = None,
+    folds_by: str | None = None,
     rules: int | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
@@ -106,6 +108,10 @@ def read(
     checks : bool, optional
         Whether a `SuspectWarning` says what is seldom meant: a column that separates the classes alone, constant and
         duplicate columns, duplicate rows. Default: ``[data] checks`` of the .toml, otherwise True.
+    folds_by : str, optional
+        A column that says which samples belong together, such as those of a patient: no fold, and no draw of
+        `mipfs.stability`, takes them apart. It is no feature, but where `use` names it; of svmlight, npz and stores it
+        is one of the features, or ``bag``.
     rules : int, optional
         The version of the rules of reading, `Result.rules` of an earlier one that is to be verified. Default: today's.
 
@@ -137,7 +143,8 @@ def read(
     given = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
     if rules is not None and rules not in KNOWN_RULES:
         raise UsageError(f"rules = {rules!r} are unknown; they are one of {', '.join(map(str, KNOWN_RULES))}")
-    return _read(path, given, scale, label, positive, n_features, words, looks=(True, checks), rules=rules)
+    looks = True, checks
+    return _read(path, given, scale, label, positive, n_features, words, looks=looks, rules=rules, folds_by=folds_by)
 
 
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
@@ -183,6 +190,7 @@ def _read(
     *,
     looks: tuple[bool, bool | None] = (False, None),
     rules: int | None = None,
+    folds_by: str | None = None,
 ) -> Instance:
     """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`.
 
@@ -197,10 +205,16 @@ def _read(
         asked_recipe = _of_store(path, recipe)
     else:
         asked_recipe = recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar)
+    is_table = frame is not None or format_of(path) in PREPARED
+    other = None
+    if folds_by is not None and is_table and folds_by != BAG:
+        alone = column_alone(folds_by, RULES if rules is None else rules)
+        other = quietly(lambda: _table(frame, path, sidecar, label, None, alone)[0], path)
+        asked_recipe = asked_recipe.without(folds_by)
     preparing = Preparing(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
     table, names = _table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
-    if frame is not None or format_of(path) in PREPARED:
+    if is_table:
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
@@ -230,6 +244,8 @@ def _read(
     )
     recipe = table.recipe or preparing.recipe
     instance = _described(replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, Every))
+    if folds_by is not None:
+        instance = replace(instance, split=split_of(instance, other, folds_by))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     is_looked, said = looks

@@ -150,6 +150,8 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
         found.get("command"),
         found.get("certificate"),
         row=None if found.get("row") is None else MovedRow(**found["row"]),
+        by=found.get("by"),
+        folds_by=found.get("folds_by"),
     )
 
 
