@@ -11,7 +11,6 @@ from scipy import sparse
 
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, statistic
-from mipfs.data.rules import FIRST_RULES
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import FRAME, column_values
@@ -52,7 +51,7 @@ class Imputer:
         if is_frame(X):
             rows = _weighed(sample_weight, len(X))
             part = X if rows is None else X.iloc[rows]
-            preparing = Preparing(recipe, rules=FIRST_RULES)
+            preparing = Preparing(recipe)
             every = [str(name) for name in X.columns]
             for name in recipe.impute:
                 if name not in (OTHERS, *every):
@@ -83,7 +82,8 @@ class Imputer:
     def _in_frame(self, X: Any) -> tuple[Any, tuple[Filled, ...]]:
         import pandas
 
-        preparing = Preparing(self.recipe, self.known, frozenset(self.names), rules=FIRST_RULES)
+        numbers = (name for name, value in self.known.items() if isinstance(value, float))
+        preparing = Preparing(self.recipe, self.known, frozenset(numbers), is_new=True)
         columns: dict[str, Any] = {}
         found = list[Filled]()
         for k, column in enumerate(X.columns):

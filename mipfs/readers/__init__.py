@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mipfs.data import checks
 from mipfs.data.bounds import WeightBounds, by_class, of_class
-from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.over_weights import WeightRow
@@ -69,12 +69,12 @@ def read(
     Parameters
     ----------
     path : path-like, or a data frame of pandas, polars, Arrow or another kind that has `to_pandas`
-        A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
-        word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
-        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels
-        inside or in ``y.npy`` beside it; or the folder that `mipfs convert` made, of which nothing is read before it is
-        needed. Names of features that svmlight and npz lack are the lines of ``names.txt`` in the same folder, where
-        there is one.
+        Rows as a list of dicts, and a dict of columns, are a data frame too. It is read as a CSV file is: a column of
+        words (or of pandas's categories) makes a feature of each word, a column ``bag`` or ``sample_weight`` is none. A
+        file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary or no suffix) or CSV (.csv, .tsv), each also with .gz
+        or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels inside or in ``y.npy`` beside it; or the
+        folder that `mipfs convert` made, of which nothing is read before it is needed. Names of features that svmlight
+        and npz lack are the lines of ``names.txt`` in the same folder, where there is one.
     scale : {"none", "standard", "unit"}, optional
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
@@ -163,7 +163,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     UsageError
         Two classes only, or a column store, which has two.
     """
-    path = as_frame(path)
+    path = as_rows(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None, "missing": None}
@@ -258,7 +258,7 @@ def _read(
 
 def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
     """The data frame, or None; the path, or what stands for one; and the name of the column of labels as a string."""
-    path = as_frame(path)
+    path = as_rows(path)
     frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
     if label is not None and not isinstance(label, (str, int, np.integer)):
         raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
@@ -372,7 +372,7 @@ def read_new(
         As in `read`; also a label that is neither of the two.
     """
     preparing = again(recipe, names)
-    path = as_frame(path)
+    path = as_rows(path)
     if is_frame(path):
         frame, path = path, FRAME
         table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)

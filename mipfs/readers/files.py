@@ -25,6 +25,7 @@ FORMATS = {
     ".binary": "svmlight",  # how LIBSVM's collection names its two-class files
     "": "svmlight",
     ".csv": "csv",
+    ".tsv": "csv",
     ".parquet": "parquet",
     ".npz": "npz",
 }
