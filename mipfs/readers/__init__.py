@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mipfs.data import checks
 from mipfs.data.bounds import WeightBounds, by_class, of_class
-from mipfs.data.frames import as_rows, is_frame
+from mipfs.data.frames import as_frame, as_rows, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.over_weights import WeightRow
@@ -163,7 +163,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     UsageError
         Two classes only, or a column store, which has two.
     """
-    path = as_rows(path)
+    path = _rows_of(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None, "missing": None}
@@ -258,11 +258,16 @@ def _read(
 
 def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
     """The data frame, or None; the path, or what stands for one; and the name of the column of labels as a string."""
-    path = as_rows(path)
+    path = _rows_of(path)
     frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
     if label is not None and not isinstance(label, (str, int, np.integer)):
         raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
     return frame, path, None if label is None else str(label)  # pandas numbers columns without names
+
+
+def _rows_of(given: Any) -> Any:
+    """A data frame of whatever has rows and columns by name; a pandas series, which has one row, as it is."""
+    return as_rows(given) if isinstance(given, (Mapping, list, tuple)) else as_frame(given)
 
 
 def _check_asked(frame: Any, path: Any, scale: Scaling | None, n_features: int | None) -> None:
@@ -479,7 +484,7 @@ def _load(
         if stated is not None and n_features is not None:
             check_count(path, stated, n_features)
         asked = given if given is not None else stated
-        table = read_svmlight(path, n_features if asked is None else len(asked))
+        table = read_svmlight(path, n_features if asked is None else len(asked), beyond=preparing.is_new)
     else:
         table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None
