@@ -28,7 +28,7 @@ from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.imputing import Imputer, prepared_of
 from mipfs.estimators.probable import Probable
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, validated
 from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.signals import heard
@@ -146,7 +146,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._words = learned(X)
             self._reading = reading_of(X, self._words)
             X = encoded(X, self._words, self.unknown)
-        X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
+        X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
