@@ -3282,7 +3282,8 @@ def gap_agrees(told, upper, lower):
 
 AXES = {"M": ("M",), "C": ("C",), "lambda": ("lambda",), "rows": ("rows",), "C,M": ("C", "M"), "end": ("end",)}
 PATH_NEEDED = names_in("schema axis params driver folds seed chosen interrupted points")
-PATH_FIELDS = PATH_NEEDED | names_in("command rule least_error one_se certificate row bought between")
+PATH_FIELDS = PATH_NEEDED | names_in("command rule by folds_by least_error one_se certificate row bought between")
+BY = names_in("error balanced-accuracy f1 roc-auc average-precision log-loss")
 POINT_NEEDED = names_in("result status objective gap selected bound errors error deviation standard_error")
 POINT_FIELDS = POINT_NEEDED | names_in(
     "stop_reason fold_classifiers subproblems seconds cuts_carried cuts seconds_saved cold_seconds start added"
@@ -3304,6 +3305,10 @@ class Course:
         )
         need(self.folds is None or whole(self.folds, "folds", 2) > 1, "folds is no number of them")
         whole(document["seed"], "seed")
+        self.by = document.get("by")
+        need(self.by is None or (isinstance(self.by, str) and self.by in BY), "by is none of what errors may be of")
+        need(isinstance(document.get("folds_by", ""), str), "folds_by is no text")
+        need(self.folds is not None or not {"by", "folds_by"} & set(document), "by or folds_by without folds")
         self.members = members_of(content, len(self.points), ["folds.npz"])
         for k, point in enumerate(self.points):
             need(isinstance(point, dict) and set(point) >= POINT_NEEDED | set(self.axes), f"point {k} lacks a field")
@@ -3585,17 +3590,23 @@ class Course:
         return ["the errors of the folds are unchecked: their classifiers do not stand in the document"]
 
     def _fold(self):
-        """The fold of every sample."""
+        """Fold by fold, where every sample is: 0 trained on, 1 tested on, 2 neither."""
         need("folds.npz" in self.members, "classifiers of folds, without the folds")
-        found = unpacked(self.members["folds.npz"], {"fold.npy"}.__contains__, "folds.npz")
-        need("fold.npy" in found, "folds.npz has no array")
-        array = read_npy(found["fold.npy"], "fold")
+        found = unpacked(self.members["folds.npz"], {"fold.npy", "part.npy"}.__contains__, "folds.npz")
+        need(len(found) == 1, "folds.npz has another array, or none")
         n = len(self.source.data(self.points[0]["result"]).y)
+        if "part.npy" in found:
+            array = read_npy(found["part.npy"], "part")
+            need(array.stored == "i1" and array.shape == (self.folds, n), "the folds are not one byte a sample")
+            part = [list(array.values[f * n : (f + 1) * n]) for f in range(self.folds)]
+            need(all({0, 1} <= set(row) <= {0, 1, 2} for row in part), "a fold trains or tests on nothing, or on what")
+            return part
+        array = read_npy(found["fold.npy"], "fold")
         need(array.stored == "i4" and array.shape == (n,), "the folds are not one number of 32 bits a sample")
         need(set(array.values) == set(range(self.folds)), "a fold is empty, or a sample is in none")
-        return list(array.values)
+        return [[int(one == f) for one in array.values] for f in range(self.folds)]
 
-    def _check_folds(self, k, fold):
+    def _check_folds(self, k, part):
         """The errors of a point, computed again from the classifiers of the folds."""
         point = self.points[k]
         given = point.get("fold_classifiers", [])
@@ -3606,13 +3617,28 @@ class Course:
             raise Declined("errors of folds of functions or products of features, whose columns nobody states")
         for f, (one, said) in enumerate(zip(given, point["errors"], strict=True)):
             need(isinstance(one, dict) and set(one) == {"weights", "intercept"}, "a classifier of a fold")
-            rows = [i for i, other in enumerate(fold) if other == f]
-            found, y = scores_of_fold(data, one, rows), [int(data.y[i]) for i in rows]
-            least, most = lost(params, y, found) if params.get("loss") == "structural" else wrong_side(y, found)
-            need(
-                least - CLOSE <= number(said, "an error") <= most + CLOSE,
-                f"error {f} of point {self.name(k)} is another",
-            )
+            rows = [i for i, where in enumerate(part[f]) if where == 1]
+            found = scores_of_fold(data, one, rows, {i for i, where in enumerate(part[f]) if where})
+            least, most = self._lost(params, [int(data.y[i]) for i in rows], found)
+            room = CLOSE * max(1, most)
+            right = least - room <= number(said, "an error") <= most + room
+            need(right, f"error {f} of point {self.name(k)} is another")
+
+    def _lost(self, params, y, found):
+        """The error of a fold, at least and at most."""
+        if self.by is None:
+            return lost(params, y, found) if params.get("loss") == "structural" else wrong_side(y, found)
+        if self.by == "error":
+            return wrong_side(y, found)
+        if self.by == "log-loss":
+            ends = ([-sign * total + s * room for (total, room), sign in zip(found, y, strict=True)] for s in (-1, 1))
+            return tuple(sum(map(log_one_plus_exp, margins)) / len(y) for margins in ends)
+        if self.by == "balanced-accuracy":
+            need(len(set(y)) == 2, "the balanced accuracy of a fold of one class")
+            sides = [wrong_side([sign] * y.count(sign), [one for one, own in zip(found, y, strict=True) if own == sign])
+                     for sign in (1, -1)]  # fmt: skip
+            return tuple(sum(ends) / 2 for ends in zip(*sides, strict=True))
+        return lost({"measure": self.by, "bias": False}, y, found)
 
     def _check_choice(self):
         """What the errors choose."""
@@ -3677,11 +3703,14 @@ def statement_of(result, axes):
     }
 
 
-def scores_of_fold(data, classifier, rows):
-    """What a classifier of a fold says of its rows, and how far rounding of doubles may be from that."""
+def scores_of_fold(data, classifier, rows, without):
+    """What a classifier of a fold says of its rows, and how far rounding of doubles may be from that.
+
+    `without`: the rows that say nothing of missing values.
+    """
     columns = dict(zip(data.names, data.columns, strict=True))
     if data.reading is not None:
-        columns |= data.reading.refilled(set(rows))
+        columns |= data.reading.refilled(without)
     need(isinstance(classifier["weights"], dict) and set(classifier["weights"]) <= set(columns), "weights of a fold")
     weights = [(columns[name], number(w, "a weight")) for name, w in classifier["weights"].items()]
     b, found = number(classifier["intercept"], "an intercept"), []

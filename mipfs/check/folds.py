@@ -17,6 +17,12 @@ from mipfs.data.instance import Instance
 
 FOLDS = "folds.npz"
 """The member of the archive that says in which fold every sample is."""
+FOLD, PART = "fold", "part"
+"""Its array: the fold in whose test part a sample is; or, fold by fold, where every sample is."""
+TRAINED, TESTED, NEITHER = 0, 1, 2
+BALANCED, LOG_LOSS = "balanced-accuracy", "log-loss"
+BY = ("error", BALANCED, "f1", "roc-auc", "average-precision", LOG_LOSS)
+"""What the errors of folds may be of, beside the measure of a structural loss."""
 TERMS = 64
 """Units of round-off of a sum of k terms beside k: what turning weights to the user's scale and back adds."""
 GONE = "the errors of the folds, and what they choose: the classifiers of the folds are not in the document"
@@ -29,7 +35,7 @@ class Folds:
 
     Attributes
     ----------
-    fold : (n,) array, the fold in whose test part each sample is; None where the archive does not say
+    where : (k, n) array, where each sample is in every fold; None where the archive does not say
     unchecked : tuple of str, what could not be computed again
     """
 
@@ -37,33 +43,44 @@ class Folds:
         self.data = data
         self.count = document["folds"]
         content = archive.members.get(FOLDS)
-        self.fold = None if content is None else self._read(archive, content)
+        self.where = None if content is None else self._read(archive, content)
+        self.by = document.get("by")
+        require(self.by is None or self.by in BY, f"'by' is {self.by!r}")
         points = document["points"]
         bare = [point for point in points if point["errors"] and point.get("fold_classifiers") is None]
-        self.unchecked = (*((GONE,) if bare else ()), *((FOUND,) if self.fold is not None else ()))
+        self.unchecked = (*((GONE,) if bare else ()), *((FOUND,) if self.where is not None else ()))
         self._parts: dict[int, tuple[npt.NDArray[np.int64], Instance]] = {}
 
-    def _read(self, archive: Archive, content: bytes) -> npt.NDArray[np.int64]:
-        arrays = archive.arrays(FOLDS, content, ("fold",))
+    def _read(self, archive: Archive, content: bytes) -> npt.NDArray[Any]:
+        arrays = archive.arrays(FOLDS, content, (FOLD, PART))
         require(self.count is not None, f"{FOLDS} stands in the archive, and the path has no folds")
-        require([*arrays] == ["fold"], f"{FOLDS} holds other arrays than 'fold'")
-        fold = arrays["fold"]
-        right = fold.dtype == np.int32 and fold.shape == (self.data.n_samples,)
+        require([*arrays] in ([FOLD], [PART]), f"{FOLDS} holds other arrays than '{FOLD}' or '{PART}' alone")
+        n = self.data.n_samples
+        if PART in arrays:
+            part = arrays[PART]
+            require(part.dtype == np.int8 and part.shape == (self.count, n), "'part' is not one byte for every sample")
+            known = bool(np.all((part >= TRAINED) & (part <= NEITHER)))
+            require(known, "'part' is not 0, 1 or 2 throughout")
+            both = bool(np.all(np.any(part == TESTED, axis=1) & np.any(part == TRAINED, axis=1)))
+            require(both, "a fold is trained or tested on nothing")
+            return part
+        fold = arrays[FOLD]
+        right = fold.dtype == np.int32 and fold.shape == (n,)
         require(right, "'fold' is not one number of 32 bits for every sample")
         inside = np.array_equal(np.unique(fold), np.arange(self.count))
         require(inside, f"the samples are not in {self.count} folds, none of them empty")
-        return fold.astype(np.int64)
+        return np.asarray(fold == np.arange(self.count)[:, None], dtype=np.int8)
 
     def check_errors(self, point: Document, name: str) -> None:
         """Refuse a point whose errors are not those of its classifiers."""
         stated = point.get("fold_classifiers")
         if stated is None:
             return
-        require(self.fold is not None, f"{name}: there are classifiers of folds, and the archive has no {FOLDS}")
+        require(self.where is not None, f"{name}: there are classifiers of folds, and the archive has no {FOLDS}")
         params = point["result"]["params"]
         for f, (one, error) in enumerate(zip(stated, point["errors"], strict=True)):
             best, worst = self._error(f, one, params, f"{name}: the classifier of fold {f}")
-            right = best - NEAR <= error <= worst + NEAR
+            right = best - NEAR * max(1.0, best) <= error <= worst + NEAR * max(1.0, worst)
             require(right, f"{name}: the error of fold {f} is {error!r}, and its classifier has {worst!r}")
 
     def _error(self, f: int, stated: Mapping[str, Any], params: Mapping[str, Any], whose: str) -> tuple[float, float]:
@@ -83,23 +100,31 @@ class Folds:
         off = (w.size + TERMS) * U * size
         require(bool(np.all(np.isfinite(scores + off))), f"{whose}: a value is beyond floating point")
         y = data.y[rows]
-        return error_of(params, y, scores + y * off), error_of(params, y, scores - y * off)
+        ends = (error_of(params, y, scores + sign * y * off, self.by) for sign in (1.0, -1.0))
+        return next(ends), next(ends)
 
     def _part(self, f: int) -> tuple[npt.NDArray[np.int64], Instance]:
         """The rows of a fold, and the data with its missing values filled by what the other folds say."""
-        assert self.fold is not None
+        assert self.where is not None
         if f not in self._parts:
-            rows = np.flatnonzero(self.fold == f)
-            self._parts[f] = rows, self.data.refilled(np.flatnonzero(self.fold != f))
+            rows = np.flatnonzero(self.where[f] == TESTED)
+            self._parts[f] = rows, self.data.refilled(np.flatnonzero(self.where[f] == TRAINED))
         return self._parts[f]
 
 
-def error_of(params: Mapping[str, Any], y: Array, scores: Array) -> float:
-    """Δ of a structural loss's measure at scores, else the share of rows on the wrong side; above 0 is +1."""
-    name = params.get("measure")
+def error_of(params: Mapping[str, Any], y: Array, scores: Array, by: str | None = None) -> float:
+    """What `by` says at scores, or Δ of a structural loss's measure, else the share of rows on the wrong side."""
+    name = by or params.get("measure")
+    wrong = (scores > 0) != (y > 0)
     if name in (None, "error"):
-        return float(np.count_nonzero((scores > 0) != (y > 0))) / y.size
-    measure = Measure(params, y)
+        return float(np.count_nonzero(wrong)) / y.size
+    if name == LOG_LOSS:
+        return math.fsum(np.logaddexp(0.0, -y * scores).tolist()) / y.size
+    both = by is None or bool(np.any(y > 0) and np.any(y < 0))
+    require(both, f"a fold tests on one class, and {name!r} needs both")
+    if name == BALANCED:
+        return 0.5 * math.fsum(float(np.count_nonzero(wrong & one)) / np.count_nonzero(one) for one in (y > 0, y < 0))
+    measure = Measure(params if by is None else {"measure": by}, y)
     if name in RANKINGS:
         return _of_ranking(name, y, scores)
     if name in ("f1", "fbeta"):

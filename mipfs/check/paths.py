@@ -40,7 +40,7 @@ from mipfs.data.instance import Instance
 
 AXES = ("M", "C", "lambda", "rows", "C,M", "end")
 NEEDED = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted", "points")
-PERHAPS = ("command", "rule", "least_error", "one_se", "certificate", "row", "bought", "between")
+PERHAPS = ("command", "rule", "by", "folds_by", "least_error", "one_se", "certificate", "row", "bought", "between")
 BETWEEN = ("selected", "weights", "intercept", "objective", "bound", "gap")
 """Fields of a set at a C between two points, beside its place."""
 SIDES = ("ub", "lb", "both")
@@ -312,6 +312,9 @@ class StatedPath:
         require(said["folds"] is None or is_whole(said["folds"], 2), f"the folds are {said['folds']!r}")
         require(said.get("rule", RULES[0]) in RULES, f"the rule is {said.get('rule')!r}")
         require(isinstance(said.get("command"), str | None), f"the command is {said.get('command')!r}")
+        for name in ("by", "folds_by"):
+            told = said.get(name, "")
+            require(isinstance(told, str) and (not told or said["folds"] is not None), f"{name!r} is {told!r}")
         entry = said.get("certificate")
         if entry is not None:
             require_fields(entry, ("file", "sha256"), (), "the certificate of the path")
@@ -587,7 +590,10 @@ class StatedPath:
         place = self._place("chosen")
         if place is None:
             return []
-        return [("chosen", f"{self.name(self.places.index(place))}, {rule} of {self.document['folds']} folds")]
+        said = f"{rule} of {self.document['folds']} folds"
+        said += f" by {by}" if (by := self.document.get("folds_by")) else ""
+        said += f", the error by {by}" if (by := self.document.get("by")) else ""
+        return [("chosen", f"{self.name(self.places.index(place))}, {said}")]
 
 
 def same_gap(stated: Any, gap: float) -> bool:

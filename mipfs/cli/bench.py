@@ -15,6 +15,7 @@ from mipfs.cli.options import (
     Checks,
     DataFile,
     Drop,
+    FoldsBy,
     Given,
     Impute,
     Jobs,
@@ -66,7 +67,10 @@ def bench(
         str | None, typer.Option("--C", metavar="LIST", help="Values of C to choose from [default: 0.01,0.1,1,10].")
     ] = None,
     measure: Annotated[
-        str | None, typer.Option("--measure", metavar="NAME", help="accuracy [default], error, f1, roc-auc, ...")
+        str | None,
+        typer.Option(
+            "--measure", metavar="NAME", help="accuracy [default], balanced-accuracy, f1, roc-auc, log-loss, ..."
+        ),
     ] = None,
     beta: Annotated[float | None, typer.Option("--beta", metavar="B", help="Of the measure fbeta.")] = None,
     k: Annotated[int | None, typer.Option("--k", metavar="K", help="Of precision-at-k and recall-at-k.")] = None,
@@ -91,6 +95,7 @@ def bench(
     ] = None,
     report: Report = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what FILE holds.")] = False,
+    folds_by: FoldsBy = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -139,9 +144,12 @@ def bench(
         "seed": seed,
     }
     asked = _asked(given, Path(str(output)) if resume else None)
-    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
-    typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types}
+    if data.split is not None and folds is None and not resume:
+        asked["folds"] = data.split.count
+    by = None if folds_by is None else [folds_by]
+    typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types, "--folds-by": by}
     again = f"mipfs bench {_typed(data_file, scale, label, positive, typed)} --resume -o "
     return _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
 

@@ -116,6 +116,14 @@ Checks = Annotated[
         show_default=False,
     ),
 ]
+FoldsBy = Annotated[
+    str | None,
+    typer.Option(
+        "--folds-by",
+        metavar="COLUMN",
+        help="What belongs together, such as a patient: no fold takes it apart, and it is no feature.",
+    ),
+]
 Words = Annotated[
     list[str] | None,
     typer.Option(
@@ -284,6 +292,7 @@ def recipe_options(
     words: Given = None,
     missing: Given = None,
     checks: bool | None = None,
+    folds_by: str | None = None,
 ) -> dict[str, Any]:
     """What ``--drop``, ``--use``, ``--impute``, ``--types``, ``--words`` and so on say, as `mipfs.read` takes it.
 
@@ -294,7 +303,8 @@ def recipe_options(
     for key, given in (("impute", impute), ("types", types)):
         if given:
             found[key] = _by_column(key, ",".join(given))
-    return found if checks is None else found | {"checks": checks}
+    more = {"checks": checks, "folds_by": folds_by}
+    return found | {name: value for name, value in more.items() if value is not None}
 
 
 def _by_column(option: str, text: str) -> dict[str, str]:

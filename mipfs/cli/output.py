@@ -42,6 +42,7 @@ def finish(
     What cannot be written is still shown, so that a full disk does not take it. `beside` is another report, which is
     shown below it.
     """
+    stood = target is not None and os.path.isfile(target)
     try:
         if target == "-":
             print(result.to_json(), flush=True)
@@ -62,7 +63,7 @@ def finish(
         show_blocks([] if beside is None else beside.blocks())
         if target is not None:
             certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
-            say(f"\nwritten to {target}{certificate}")
+            say(f"\nwritten to {target}{certificate}{_in_place(stood)}")
         tell_page(report, after=target is not None)
     return 0
 
@@ -94,6 +95,7 @@ def finish_study(
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
     """
+    stood = targets.json is not None and os.path.isfile(targets.json)
     if targets.json not in (None, "-") and hasattr(study, "save"):
         save_somewhere(targets.json, study.save)
     elif targets.json is not None:
@@ -107,16 +109,21 @@ def finish_study(
     if targets.json != "-" and not targets.quiet:
         show_blocks(blocks())
         if targets.json is not None:
-            _tell_written(study, targets.json)
+            _tell_written(study, targets.json, stood)
         tell_page(targets.report, after=targets.json is not None)
     return 0
 
 
-def _tell_written(study: Any, target: str) -> None:
+def _in_place(stood: bool) -> str:
+    """What is said of a file that stood where one is written."""
+    return "\nwhat stood there is replaced" if stood else ""
+
+
+def _tell_written(study: Any, target: str, stood: bool) -> None:
     """Say where a study and the certificates of its points are, and how the point that folds chose is used."""
     file = getattr(study, "file", None)
     beside = "" if file is None else f", the certificates of its points to {sidecar_of(Path(file)).name}"
-    say(f"\nwritten to {target}{beside}")
+    say(f"\nwritten to {target}{beside}{_in_place(stood)}")
     if file is not None:
         from mipfs.lab.studies.point_files import use_of
 

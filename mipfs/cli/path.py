@@ -14,6 +14,7 @@ from mipfs.cli.options import (
     Checks,
     DataFile,
     Drop,
+    FoldsBy,
     Impute,
     Jobs,
     Json,
@@ -68,6 +69,14 @@ def path(
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="K", help="Choose by K-fold cross-validation.", show_default=False)
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="By what folds choose: error, balanced-accuracy, f1, roc-auc, average-precision, log-loss.",
+        ),
+    ] = None,
     one_se: Annotated[
         bool, typer.Option("--one-se", help="Choose the simplest within one standard error of the least error.")
     ] = False,
@@ -93,6 +102,7 @@ def path(
         str | None, typer.Option("--resume", metavar="FILE", help="Go on with the path whose points are in FILE.")
     ] = None,
     jobs: Jobs = None,
+    folds_by: FoldsBy = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -126,7 +136,7 @@ def path(
     axes, single = _axes(M, C, lam, rows)
     enter(module or ())
     params = problem_parameters(param or (), "path", "atoms")
-    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
     for name in params.keys() & (axes.keys() | single.keys()):
         shown = shown_name(name)
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
@@ -143,8 +153,10 @@ def path(
     problem = with_weight_rows(problem, weight_rows)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
-    options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
+    options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "by": by, "one_se": one_se, "cold": cold}
     options["between"] = between
+    if folds is None and data.split is not None:
+        options["folds"] = data.split.count
     if time_limit is not None:
         options["time_limit"] = time_limit
     with held(deliver=False):

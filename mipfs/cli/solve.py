@@ -18,6 +18,7 @@ from mipfs.cli.options import (
     Checks,
     DataFile,
     Drop,
+    FoldsBy,
     Impute,
     Jobs,
     Json,
@@ -185,6 +186,7 @@ def solve(
     ] = None,
     jobs: Jobs = None,
     module: Module = None,
+    folds_by: FoldsBy = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -221,7 +223,8 @@ def solve(
     _check_outputs(inputs, json, report, write or (), checkpoint, resume)
     enter(module or ())
     declaration = formulation.load(model)
-    given = read_options(scale, label, positive, recipe_options(drop, use, impute, types, words, missing, checks))
+    more = types, words, missing, checks, folds_by
+    given = read_options(scale, label, positive, recipe_options(drop, use, impute, *more))
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
@@ -234,8 +237,7 @@ def solve(
     compiled = formulation.compile(declared)
     problem = with_weight_rows(with_lp_rows(compiled, subject_to), weight_rows)
     problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
-    if problem is not compiled:
-        declared = of_problem(declared, problem)
+    declared = declared if problem is compiled else of_problem(declared, problem)
     _check_made(problem, validation, preselect, calibrate, jobs)
     limits: dict[str, Any] = {"gap": gap, "seed": seed, "time_limit": time_limit, "memory_limit": memory_limit}
     limits["validation"] = None if validation is None else _validation(validation, data, label)
@@ -394,6 +396,8 @@ def _check_made(
         from mipfs.run.side_by_side import jobs_of
 
         jobs_of(jobs, check_folds(problem.data, calibrate))
+    elif problem.data.split is not None:
+        raise UsageError("--folds-by is for the folds of --calibrate K; give that too, or leave it out")
     for option, given in (("--validation", validation), ("--preselect", preselect)):
         if given is not None and not problem.data.block().is_stored:
             raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")

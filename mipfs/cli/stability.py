@@ -11,6 +11,7 @@ from mipfs.cli.options import (
     Checks,
     DataFile,
     Drop,
+    FoldsBy,
     Impute,
     Jobs,
     Json,
@@ -58,6 +59,7 @@ def stability(
     ] = 1e-4,
     subject_to: SubjectTo = None,
     jobs: Jobs = None,
+    folds_by: FoldsBy = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -83,7 +85,7 @@ def stability(
     from mipfs.report.progress import progress
 
     params = problem_parameters(with_M_and_C(param, M, C), "stability", "atoms")
-    recipe = recipe_options(drop, use, impute, types, words, missing, checks)
+    recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
     check_target(json, data_file, subject_to)
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))

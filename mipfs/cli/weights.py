@@ -118,9 +118,27 @@ def _asked(
 
     if nonnegative is None and nonpositive is None and not bounds and box is None:
         return []
-    signs = of_signs(*(() if text is None else parse_names(text) for text in (nonnegative, nonpositive)))
+    signs = of_signs(*(() if text is None else _names(text, data) for text in (nonnegative, nonpositive)))
     whole = {} if box is None else of_box(data.feature_names, box)
     return [signs, *map(_parsed, bounds or ()), whole]
+
+
+def _names(text: str, data: Instance) -> tuple[str, ...]:
+    """The names of features; the name of one that holds a comma as it is, or among others in double quotes.
+
+    Raises
+    ------
+    UsageError
+    """
+    if text in data.index:
+        return (text,)
+    found = parse_names(text)
+    split = [name for name in data.feature_names if "," in name and name in text and name not in found]
+    if split and not all(name in data.index for name in found):
+        raise UsageError(
+            f"{text}: the name {split[0]!r} holds a comma; write it in double quotes, '\"{split[0]}\",...'"
+        )
+    return found
 
 
 def _parsed(text: str) -> dict[str, tuple[float, float]]:

@@ -24,6 +24,7 @@ from mipfs.data.over_weights import WeightRow
 from mipfs.data.over_weights import settled as rows_over
 from mipfs.data.recipe import MISSING_LEVEL, Prepared
 from mipfs.data.rules import FIRST_RULES, RULES, STATED_RULES, WEIGHED_RULES, scaling_of
+from mipfs.data.split import Split
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
@@ -146,6 +147,7 @@ class Instance:
     exponent : int, e where all columns, and `scale` with them, are in the unit 2^e (`in_unit`); 0 of data as it is read
     counts : (n,) ndarray or None, how often samples count in means and deviations (`matrix.uneven`): by the weights of
         samples alone, whatever a class weighs; None where all count the same
+    split : Split or None, which samples belong together, so that no fold or draw takes them apart
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -182,6 +184,7 @@ class Instance:
     weight_rows: tuple[WeightRow, ...] = ()
     counts: Array | None = None
     drawn: tuple[npt.NDArray[np.int64], Array] | None = None
+    split: Split | None = None
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -313,7 +316,7 @@ class Instance:
             counts=np.ones(rows.size) if self.counts is None else self.counts[rows],
             rules=self.rules,
         )
-        found = replace(found, drawn=(rows, self.scale))
+        found = replace(found, drawn=(rows, self.scale), split=None if self.split is None else self.split.part(rows))
         bounds, over = found.over_part(self.weight_bounds, self.weight_rows)
         found = replace(found, weight_bounds=bounds, weight_rows=over)
         return found if self.prepared is None else replace(found, prepared=self.prepared.part(rows))

@@ -87,6 +87,12 @@ class Transposed:
         return np.asarray((v.T @ self.X).T)
 
 
+def too_wide(n: int, p: int, path: str | None = None) -> DataError:
+    """What is said of a matrix that does not fit into memory by its columns, of which every one takes 8 bytes."""
+    remedy = "leave out columns without an entry: X[:, X.count_nonzero(axis=0) > 0]"
+    return DataError(f"a matrix of shape ({n}, {p}) takes more memory than there is", remedy, path=path)
+
+
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
     """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros,
     indices of 32 bits where they fit).
@@ -127,6 +133,8 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
             X = np.asarray(X, dtype=np.float64, order="F")
     except (TypeError, ValueError) as error:
         raise DataError(f"X holds a value that is no number ({error})", real, path=path) from None
+    except MemoryError:
+        raise too_wide(n, p, path) from None
     _check_finite(X, path)
     return X
 

@@ -100,6 +100,10 @@ class Recipe:
         found = {"drop": list(self.drop), "use": use, "impute": dict(self.impute), "types": dict(self.types)}
         return found | ({"marks": list(self.marks)} if self.marks else {})
 
+    def without(self, column: str) -> Recipe:
+        """It, of which a column is no feature unless `use` names it."""
+        return self if self.use is not None or column in self.drop else replace(self, drop=(*self.drop, column))
+
     def is_missing(self, cell: str) -> bool:
         """Whether a cell of a feature stands for a missing value: as one of `MISSING`, or as a mark, text or number."""
         text = cell.strip().lower()

@@ -22,11 +22,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.data.frames import as_rows, is_by_names
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
+from mipfs.data.recipe import Prepared
 from mipfs.data.suspects import warn_of_suspects
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
+from mipfs.estimators.imputing import Imputer, prepared_of
 from mipfs.estimators.probable import Probable
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, validated
 from mipfs.estimators.words import encoded, groups_of, learned, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.signals import heard
@@ -80,6 +82,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     result_: Any
     verbose: Any = False
     unknown: Any = "refuse"
+    impute: Any = None
+    _imputer: Any = None
+    _words: Any = None
 
     def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
@@ -136,22 +141,23 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             A column separates the classes alone, is constant or a copy of another, or rows stand there twice.
         """
         with scikit_errors():
-            X = as_rows(X)
+            self._imputer = Imputer.learnt(as_rows(X), self.impute, sample_weight)
+            X, prepared = prepared_of(X, self._imputer)
             self._words = learned(X)
             self._reading = reading_of(X, self._words)
             X = encoded(X, self._words, self.unknown)
-        X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
+        X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
             check_parameters(self)
             self._check_classes(codes)
-            instances = self._instances(X, codes, sample_weight)
+            instances = self._instances(X, codes, sample_weight, prepared)
             warn_of_suspects(instances, "X")
             self._remember(instances[0])
             self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._told(instances))))
-            self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight)
+            self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight, prepared)
         return self
 
     def _told(self, instances: list[Instance]) -> Iterator[Instance]:
@@ -161,7 +167,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 print(f"class {self.classes_[k]!s} against the rest, {k + 1} of {len(instances)}", file=sys.stderr)
             yield one
 
-    def _instances(self, X: Any, codes: Any, sample_weight: Any) -> list[Instance]:
+    def _instances(self, X: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None) -> list[Instance]:
         """The data of the binary problems, of a matrix that was validated."""
         names = getattr(self, "feature_names_in_", None)
         found = binary_instances(
@@ -176,17 +182,26 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         groups = groups_of(self._words)
         words = {name: seen for name, seen in (self._words or {}).items() if seen}
         table = getattr(self, "_reading", None)
-        return self._prepared([replace(one, groups=groups, words=words, reading=table) for one in found])
+        if prepared is not None:
+            if sample_weight is not None:
+                prepared = prepared.part(np.flatnonzero(np.asarray(sample_weight) != 0))
+            prepared = None if names is None else prepared.over({str(name) for name in names})
+        return self._prepared(
+            [replace(one, groups=groups, words=words, reading=table, prepared=prepared) for one in found]
+        )
 
     def _check_classes(self, codes: Any) -> None:
         """Refuse samples of too few of a class for what is asked, before anything is solved."""
 
-    def _learn_probabilities(self, X: Any, y: Any, codes: Any, sample_weight: Any) -> None:
+    def _learn_probabilities(
+        self, X: Any, y: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None
+    ) -> None:
         """Keep what probabilities need, where there are any."""
 
     def _in_features(self, X: Any) -> Any:
         """New rows with features for columns of words; those by the names of their cells in training's order."""
-        found, names = encoded(X, self._words, self.unknown), getattr(self, "feature_names_in_", None)
+        held, _ = prepared_of(X, self._imputer)
+        found, names = encoded(held, self._words, self.unknown), getattr(self, "feature_names_in_", None)
         if names is not None and is_by_names(X) and set(names) <= set(found.columns):
             return found[list(names)]
         return found
@@ -220,13 +235,14 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             if not hasattr(self, "result_"):
                 raise ValueError(f"{type(self).__name__} proves nothing, so there is nothing to verify")
             results = self.result_ if isinstance(self.result_, list) else [self.result_]
+            X, prepared = prepared_of(X, self._imputer)
             X = encoded(X, self._words)
             X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F", reset=False)
             codes = np.searchsorted(self.classes_, y)
             known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
             if not np.all(known):
                 raise ValueError(f"y holds {y[~known].tolist()[0]!r}, which is none of classes_")
-            instances = self._proven(self._instances(X, codes, sample_weight))
+            instances = self._proven(self._instances(X, codes, sample_weight, prepared))
             reports = [verify(result, data) for result, data in zip(results, instances, strict=True)]
         return reports[0] if len(reports) == 1 else reports
 
@@ -246,6 +262,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.impute is not None
         tags.target_tags.required = True
         return tags
 

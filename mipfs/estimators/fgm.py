@@ -79,6 +79,9 @@ class FGMClassifier(RelaxationClassifier):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class FGMClassifier(RelaxationClassifier):
         probability: bool = False,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())
 
@@ -158,6 +162,9 @@ class FGMSelector(Relaxation):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -202,5 +209,6 @@ class FGMSelector(Relaxation):
         positive: bool = False,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())

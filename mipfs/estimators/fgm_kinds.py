@@ -52,6 +52,9 @@ class GroupFGMClassifier(RelaxationClassifier):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -103,6 +106,7 @@ class GroupFGMClassifier(RelaxationClassifier):
         budget: float | None = None,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())
 
@@ -147,6 +151,9 @@ class AdditiveFGMClassifier(RelaxationClassifier):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -198,6 +205,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         budget: float | None = None,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())
 
@@ -238,6 +246,9 @@ class PolynomialFGMClassifier(RelaxationClassifier):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -290,6 +301,7 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())
 

@@ -96,6 +96,9 @@ class FSPClassifier(AtomClassifier):
     unknown : {"refuse", "none"}, default "refuse"
         What a word of a column of words is, in a prediction, that training did not see: an error, or none of the words
         that it saw, with a `DataWarning` that counts the rows.
+    impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
+        What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
+        they are an error.
 
     Attributes
     ----------
@@ -155,6 +158,7 @@ class FSPClassifier(AtomClassifier):
         shared_support: bool = False,
         verbose: bool | int = False,
         unknown: str = "refuse",
+        impute: Any = None,
     ) -> None:
         take(self, locals())
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from mipfs.data.recipe import Prepared
 from mipfs.errors import SuspectWarning, UsageError
+from mipfs.estimators.imputing import refilled
 from mipfs.estimators.samples import class_weights, sample_weights
 from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array, Integers
@@ -70,7 +72,9 @@ class Probable:
             asked = f"probability=True calibrates on {FOLDS} folds, which need 2 of each class at least"
             raise UsageError(f"class {self.classes_[rare]!s} has {counts[rare]} sample; {asked}")
 
-    def _learn_probabilities(self, X: Any, y: Any, codes: Integers, sample_weight: Any) -> None:
+    def _learn_probabilities(
+        self, X: Any, y: Any, codes: Integers, sample_weight: Any, prepared: Prepared | None = None
+    ) -> None:
         """Keep the weights of the classes, and calibrate where that is asked for."""
         weights = sample_weights(sample_weight, codes.size)
         totals = np.bincount(codes, weights, self.classes_.size).astype(float)
@@ -82,7 +86,10 @@ class Probable:
         params = None if sample_weight is None else {"sample_weight": weights}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SuspectWarning)  # it was said of the whole
-            scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
+            if prepared is None:
+                scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
+            else:
+                scores = self._scores_refilled(plain, X, y, weights, prepared)
         columns = scores[:, None] if scores.ndim == 1 else scores
         ones = [1] if scores.ndim == 1 else range(self.classes_.size)
         given = None if sample_weight is None else weights
@@ -91,6 +98,17 @@ class Probable:
         found = getattr(self, "result_", None)
         if isinstance(found, Result):
             self.result_ = replace(found, calibration=self._calibrations[0])
+
+    def _scores_refilled(self, plain: Any, X: Any, y: Any, weights: Array, prepared: Prepared) -> Array:
+        """As `cross_val_predict`, where missing values are filled in by what the training part of each fold says."""
+        found = np.zeros((y.size, self.classes_.size) if self.classes_.size > 2 else y.size)
+        plain.set_params(impute=None)
+        for train, test in StratifiedKFold(FOLDS).split(np.zeros(y.size), y):
+            held = refilled(prepared, X, getattr(self, "feature_names_in_", None), train[weights[train] != 0])
+            taken = held.iloc if hasattr(held, "iloc") else held
+            fold = plain.fit(taken[train], y[train], sample_weight=weights[train])
+            found[test] = fold.decision_function(taken[test])
+        return found
 
     @_OfProbabilities
     def predict_proba(self, X: Any) -> Array:

@@ -9,9 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import validate_data
 
 from mipfs.data.instance import Instance, Labels, Scaling
+from mipfs.data.matrix import too_wide
 from mipfs.errors import MipfsError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import arguments_of
@@ -24,6 +27,21 @@ def scikit_errors() -> Iterator[None]:
         yield
     except MipfsError as error:
         raise ValueError(str(error)) from None
+
+
+def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
+    """As scikit-learn's `validate_data`; a sparse matrix of too many columns is named.
+
+    Raises
+    ------
+    ValueError
+    """
+    try:
+        return validate_data(model, X, *args, **options)
+    except MemoryError:
+        if not sparse.issparse(X):
+            raise
+        raise ValueError(str(too_wide(*X.shape))) from None
 
 
 def take(model: Any, given: Mapping[str, Any]) -> None:

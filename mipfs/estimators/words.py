@@ -9,12 +9,13 @@ import numpy as np
 
 from mipfs.data.checks import unmasked
 from mipfs.data.frames import as_rows, is_frame
+from mipfs.data.recipe import number_of
 from mipfs.data.table_reading import TableReading
 from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
-from mipfs.readers.raw import PLAIN
+from mipfs.readers.raw import PLAIN, Preparing
 
 Words = dict[str, tuple[str, ...]]
 
@@ -37,7 +38,7 @@ def learned(X: Any) -> Words | None:
     found: Words = {}
     for k in _candidates(X):
         name = str(X.columns[k])
-        values = column_values(X, k, name)
+        values = column_values(X, k, name, preparing=PLAIN)  # text that says numbers is numbers, as in a CSV file
         if values.dtype.kind == "f":
             continue
         words = tuple(str(word) for word in np.unique(values))
@@ -59,7 +60,8 @@ def reading_of(X: Any, words: Words | None) -> TableReading | None:
         return None
     gone = [name for name, seen in (words or {}).items() if not seen]
     places = {str(name): k for k, name in enumerate(X.columns)}
-    features = {name: [f"{name}={word}" for word in np.unique(column_values(X, places[name], name))] for name in gone}
+    values = {name: column_values(X, places[name], name, preparing=PLAIN) for name in gone}
+    features = {name: [f"{name}={word}" for word in np.unique(values[name])] for name in gone}
     return TableReading(left_out=tuple(gone), apart=tell_apart(features, len(X)))
 
 
@@ -84,17 +86,17 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     """
     unmasked(X, "X")
     are_none, X = is_none(unknown), as_rows(X)
-    if words is None or not is_frame(X):
+    if not is_frame(X):
         return X
     import pandas
 
-    names = [str(name) for name in X.columns]
-    if not any(name in names for name in words):
+    names, texts, words = [str(name) for name in X.columns], _candidates(X), words or {}
+    if not texts and not any(name in names for name in words):
         return X  # encoded already
     columns: dict[str, Any] = {}
     for k, name in enumerate(names):
         if name not in words:
-            columns[name] = X.iloc[:, k].to_numpy()
+            columns[name] = _numbers(X, k, name) if k in texts else X.iloc[:, k].to_numpy()
             continue
         if not words[name]:
             continue
@@ -113,6 +115,15 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     if not columns:
         raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
     return pandas.DataFrame(columns, index=X.index)
+
+
+def _numbers(X: Any, k: int, name: str) -> Any:
+    """A column that held numbers in training, of text too."""
+    found = column_values(X, k, name, preparing=Preparing(features=(name,), is_new=True))
+    if found.dtype.kind != "f":
+        first = next((word for word in found.tolist() if number_of(word) is None), found[0])
+        raise DataError(f"column {name!r} is {first!r}, and held numbers in training", "write a number", path=FRAME)
+    return found
 
 
 def _made(words: tuple[str, ...]) -> tuple[str, ...]:

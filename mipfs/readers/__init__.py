@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mipfs.data import checks
 from mipfs.data.bounds import WeightBounds, by_class, of_class
-from mipfs.data.frames import as_frame, is_frame
+from mipfs.data.frames import as_frame, as_rows, is_frame
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.data.over_weights import WeightRow
@@ -24,7 +24,7 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
-from mipfs.readers.columns import LABEL, Label, without_ids
+from mipfs.readers.columns import BAG, LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame
@@ -36,6 +36,7 @@ from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
+from mipfs.readers.together import column_alone, quietly, split_of
 
 __all__ = ["read", "read_as", "read_classes", "read_new"]
 
@@ -60,6 +61,7 @@ def read(
     types: Mapping[str, str] | None = None,
     missing: Any = None,
     checks: bool | None = None,
+    folds_by: str | None = None,
     rules: int | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
@@ -67,12 +69,12 @@ def read(
     Parameters
     ----------
     path : path-like, or a data frame of pandas, polars, Arrow or another kind that has `to_pandas`
-        A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
-        word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
-        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels
-        inside or in ``y.npy`` beside it; or the folder that `mipfs convert` made, of which nothing is read before it is
-        needed. Names of features that svmlight and npz lack are the lines of ``names.txt`` in the same folder, where
-        there is one.
+        Rows as a list of dicts, and a dict of columns, are a data frame too. It is read as a CSV file is: a column of
+        words (or of pandas's categories) makes a feature of each word, a column ``bag`` or ``sample_weight`` is none. A
+        file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary or no suffix) or CSV (.csv, .tsv), each also with .gz
+        or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels inside or in ``y.npy`` beside it; or the
+        folder that `mipfs convert` made, of which nothing is read before it is needed. Names of features that svmlight
+        and npz lack are the lines of ``names.txt`` in the same folder, where there is one.
     scale : {"none", "standard", "unit"}, optional
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
@@ -106,6 +108,10 @@ def read(
     checks : bool, optional
         Whether a `SuspectWarning` says what is seldom meant: a column that separates the classes alone, constant and
         duplicate columns, duplicate rows. Default: ``[data] checks`` of the .toml, otherwise True.
+    folds_by : str, optional
+        A column that says which samples belong together, such as those of a patient: no fold, and no draw of
+        `mipfs.stability`, takes them apart. It is no feature, but where `use` names it; of svmlight, npz and stores it
+        is one of the features, or ``bag``.
     rules : int, optional
         The version of the rules of reading, `Result.rules` of an earlier one that is to be verified. Default: today's.
 
@@ -137,7 +143,8 @@ def read(
     given = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
     if rules is not None and rules not in KNOWN_RULES:
         raise UsageError(f"rules = {rules!r} are unknown; they are one of {', '.join(map(str, KNOWN_RULES))}")
-    return _read(path, given, scale, label, positive, n_features, words, looks=(True, checks), rules=rules)
+    looks = True, checks
+    return _read(path, given, scale, label, positive, n_features, words, looks=looks, rules=rules, folds_by=folds_by)
 
 
 def read_as(path: Any, recipe: Recipe, **given: Any) -> Instance:
@@ -156,7 +163,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     UsageError
         Two classes only, or a column store, which has two.
     """
-    path = as_frame(path)
+    path = _rows_of(path)
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None, "missing": None}
@@ -183,6 +190,7 @@ def _read(
     *,
     looks: tuple[bool, bool | None] = (False, None),
     rules: int | None = None,
+    folds_by: str | None = None,
 ) -> Instance:
     """What `read` says; of a recipe in parts the .toml says what is None, `words` as of `read_as`.
 
@@ -197,10 +205,16 @@ def _read(
         asked_recipe = _of_store(path, recipe)
     else:
         asked_recipe = recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar)
+    is_table = frame is not None or format_of(path) in PREPARED
+    other = None
+    if folds_by is not None and is_table and folds_by != BAG:
+        alone = column_alone(folds_by, RULES if rules is None else rules)
+        other = quietly(lambda: _table(frame, path, sidecar, label, None, alone)[0], path)
+        asked_recipe = asked_recipe.without(folds_by)
     preparing = Preparing(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
     table, names = _table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
-    if frame is not None or format_of(path) in PREPARED:
+    if is_table:
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
@@ -230,6 +244,8 @@ def _read(
     )
     recipe = table.recipe or preparing.recipe
     instance = _described(replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, Every))
+    if folds_by is not None:
+        instance = replace(instance, split=split_of(instance, other, folds_by))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     is_looked, said = looks
@@ -242,11 +258,16 @@ def _read(
 
 def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
     """The data frame, or None; the path, or what stands for one; and the name of the column of labels as a string."""
-    path = as_frame(path)
+    path = _rows_of(path)
     frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
     if label is not None and not isinstance(label, (str, int, np.integer)):
         raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
     return frame, path, None if label is None else str(label)  # pandas numbers columns without names
+
+
+def _rows_of(given: Any) -> Any:
+    """A data frame of whatever has rows and columns by name; a pandas series, which has one row, as it is."""
+    return as_rows(given) if isinstance(given, (Mapping, list, tuple)) else as_frame(given)
 
 
 def _check_asked(frame: Any, path: Any, scale: Scaling | None, n_features: int | None) -> None:
@@ -356,7 +377,7 @@ def read_new(
         As in `read`; also a label that is neither of the two.
     """
     preparing = again(recipe, names)
-    path = as_frame(path)
+    path = as_rows(path)
     if is_frame(path):
         frame, path = path, FRAME
         table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)
@@ -463,7 +484,7 @@ def _load(
         if stated is not None and n_features is not None:
             check_count(path, stated, n_features)
         asked = given if given is not None else stated
-        table = read_svmlight(path, n_features if asked is None else len(asked))
+        table = read_svmlight(path, n_features if asked is None else len(asked), beyond=preparing.is_new)
     else:
         table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None

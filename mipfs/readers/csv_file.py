@@ -145,9 +145,11 @@ def batches(
             columns = [prepared(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
             yield names, columns, np.array(lines, dtype=np.int64)
     except csv.Error as error:
-        raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
+        remedy = "correct the quotes; columns are separated by commas, semicolons, tabs or bars, not by blanks"
+        raise DataError(f"not CSV: {error}", remedy, path=path, line=reader.line_num) from None
     except UnicodeDecodeError:
-        raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
+        remedy = "save it as UTF-8: encoding='utf-8' in pandas, fileEncoding = 'UTF-8' in R"
+        raise DataError("not a text file in UTF-8", remedy, path=path) from None
     finally:
         text.detach()  # who opened the stream closes it
 
@@ -166,9 +168,9 @@ def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tu
         if not row:
             continue
         if len(row) != width:
-            raise DataError(
-                f"{len(row)} cells under {width} columns", "give every column one cell", path=path, line=reader.line_num
-            )
+            one_more = "; R writes names of rows so: write.csv(data, FILE, row.names = FALSE)"
+            remedy = f"give every column one cell{one_more if len(row) == width + 1 and not lines else ''}"
+            raise DataError(f"{len(row)} cells under {width} columns", remedy, path=path, line=reader.line_num)
         rows.append(row)
         lines.append(reader.line_num)
         if len(rows) == at_once or len(lines) == most:
@@ -228,7 +230,8 @@ def _counts_rows(header: list[str], column: list[str], path: Path, line: int) ->
         return True
     if header[0]:
         return False
-    raise DataError("column 1 has no name, and holds no row numbers", "name every column", path=path, line=line)
+    remedy = "name it, or write the table without names of rows (row.names = FALSE in R, index=False in pandas)"
+    raise DataError("column 1 has no name, and holds no row numbers", remedy, path=path, line=line)
 
 
 def _check_header(header: list[str], path: Path, line: int) -> None:

@@ -25,9 +25,25 @@ FORMATS = {
     ".binary": "svmlight",  # how LIBSVM's collection names its two-class files
     "": "svmlight",
     ".csv": "csv",
+    ".tsv": "csv",
     ".parquet": "parquet",
     ".npz": "npz",
+    **dict.fromkeys((".t", ".tr", ".val", ".test", ".scale"), "svmlight"),  # parts of LIBSVM's collection: a9a.t
+    **dict.fromkeys((".pq", ".parq"), "parquet"),
 }
+UNPACK = "unpack it first, or pack it by gzip or bzip2"
+AS_TABLE = "write it as CSV or Parquet, or give mipfs.read the data frame that holds it"
+ELSEWHERE = {
+    **dict.fromkeys((".xz", ".zip", ".zst", ".7z", ".tar", ".tgz", ".z"), UNPACK),
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save the sheet as CSV in UTF-8"),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".json", ".jsonl", ".arff", ".pkl", ".pickle", ".sas7bdat", ".dta"), AS_TABLE
+    ),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "write it in R by write.csv(data, FILE, row.names = FALSE)"),
+    ".npy": "numpy.savez(FILE, X=X, y=y) holds a matrix and its labels, and Instance.from_arrays(X, y) takes arrays",
+    ".mat": "numpy.savez(FILE, X=X, y=y) holds a matrix and its labels; scipy.io.loadmat reads them",
+}
+"""What to do with a file of another format."""
 MAX_FEATURES = 100_000_000
 """A larger index or shape is taken for an error: its matrix alone would need gigabytes. Of a small file fewer are read
 (`mipfs.readers.room.most_features`)."""
@@ -61,7 +77,8 @@ def format_of(path: Path) -> str:
     suffix = plain.suffix.lower()
     if suffix not in FORMATS:
         known = ", ".join(name for name in FORMATS if name)
-        raise DataError(f"no data format has the suffix {suffix!r}", f"use one of {known}", path=path)
+        remedy = ELSEWHERE.get(suffix, f"use one of {known}")
+        raise DataError(f"no data format has the suffix {suffix!r}", remedy, path=path)
     kind = FORMATS[suffix]
     if plain != path and kind in ("parquet", "npz"):
         raise DataError(f"{suffix} is compressed in itself", f"unpack it to {plain.name}", path=path)

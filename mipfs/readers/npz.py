@@ -48,9 +48,14 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
-            raise DataError(
-                f"the array {name!r} means nothing here", f"leave it out ({nearest(name, known)})", path=path
-            )
+            hint = nearest(name, known)
+            remedy = f"leave it out ({hint})"
+            if not hint.startswith("did you mean"):
+                remedy = (
+                    "an npz file holds X, or what scipy.sparse.save_npz writes, and the labels as y or under the name "
+                    "that --label gives: numpy.savez(FILE, X=X, y=y)"
+                )
+            raise DataError(f"the array {name!r} means nothing here", remedy, path=path)
     if "X" not in arrays and "format" not in arrays:
         raise DataError(
             f"no matrix among the arrays {', '.join(map(repr, arrays)) or 'none'}",

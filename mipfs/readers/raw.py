@@ -89,7 +89,7 @@ class Preparing:
                     if name in roles and what != "use":
                         raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
         kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
-        if self.known is not None and self.recipe and self.features:
+        if self.is_new and self.features:  # what a classifier does not look at may hold anything
             kept = [k for k in kept if names[k] in roles or self._needs(names[k])]
         if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)

@@ -7,6 +7,7 @@ others a kernel (`mipfs.kernels.text`) reads the plain lines, and Python the odd
 from __future__ import annotations
 
 import re
+import warnings
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.matrix import compact
-from mipfs.errors import DataError
+from mipfs.errors import DataError, DataWarning
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.chunks import Chunk, skip
 from mipfs.readers.files import features_limit, opened
@@ -35,7 +36,7 @@ _PAIR = re.compile(rb"\d{1,18}:[^\s:_]++")
 _INCREASE = "write indices in increasing order, each once"
 
 
-def read_svmlight(path: Path, n_features: int | None = None) -> Table:
+def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = False) -> Table:
     """Read an svmlight file, packed by gzip or bzip2 or not.
 
     Parameters
@@ -43,6 +44,8 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     path : Path
     n_features : int, optional
         Default: the largest index.
+    beyond : bool
+        Whether larger indices are left out, with a note: of rows that a classifier of these features is used on.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
     width = 0
     with opened(path) as stream:
-        for chunk in svmlight_chunks(path, stream, n_features, None):
+        for chunk in svmlight_chunks(path, stream, None if beyond else n_features, None):
             width = chunk.width
             for name, found in parts.items():
                 found.append(getattr(chunk, name))
@@ -77,7 +80,12 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     )
     starts = np.concatenate([[0], np.cumsum(sizes)])
     starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts  # SciPy's indices are as wide as these
-    X = sparse.csr_array((values, columns, starts), shape=(labels.size, p)).tocsc()
+    X = sparse.csr_array((values, columns, starts), shape=(labels.size, max(p, width))).tocsc()
+    if width > p:
+        many = "a feature" if width == p + 1 else f"{width - p} features"
+        said = f"{many} beyond the {p} of training, which the classifier does not look at; left out"
+        warnings.warn(f"{path}: there {'is' if width == p + 1 else 'are'} {said}", DataWarning, stacklevel=2)
+        X = X[:, :p]
     del columns, values
     return Table(compact(X), labels, bags=bags, lines=lines)
 
@@ -329,7 +337,7 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
     if not _is_number(label):
         return DataError(
             f"the line begins with {_shown(label)} where the label should stand",
-            "begin it with the label, a number",
+            "begin it with the label, a number" + ("; of several labels write the one that is meant" * (b"," in label)),
             path=path,
             line=number,
         )

@@ -106,6 +106,8 @@ class PathDocument(TypedDict):
     least_error: NotRequired[Chosen]
     one_se: NotRequired[Chosen]
     rule: NotRequired[Annotated[str, JUDGED]]
+    by: NotRequired[Annotated[str, JUDGED]]
+    folds_by: NotRequired[Annotated[str, JUDGED]]
     interrupted: bool
     certificate: NotRequired[ArchiveEntry | None]
     row: NotRequired[MovedRowEntry | None]

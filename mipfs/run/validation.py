@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.measures import value
+from mipfs.measures.judged import error_by
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.result.prediction import column_of, scores_on, weights_by_name
@@ -17,7 +18,7 @@ from mipfs.result.result import StopReason
 from mipfs.run.run import Run
 
 
-def error_on(problem: Problem, y: Array, scores: Array) -> float:
+def error_on(problem: Problem, y: Array, scores: Array, by: str | None = None) -> float:
     """The error of a classifier on other data: Δ of a structural loss's measure, else the share of wrong labels.
 
     Parameters
@@ -25,7 +26,10 @@ def error_on(problem: Problem, y: Array, scores: Array) -> float:
     problem : Problem, whose loss it is
     y : (m,) labels, -1.0 or +1.0
     scores : (m,) f(x_i); above 0 is labelled +1, and measures of a ranking or at k take their order
+    by : one of `mipfs.measures.judged.BY`, in place of what the loss says
     """
+    if by is not None:
+        return error_by(by, y, scores)
     if problem.measure is None:
         return float(np.mean((scores > 0) != (y > 0)))
     found = value(problem.measure, y, scores, beta=problem.beta, k=problem.k)

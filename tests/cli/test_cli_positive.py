@@ -91,3 +91,20 @@ def test_what_monolithic_proves_is_no_negative_number(cli: Cli, table: Path, tmp
     said = cli("verify", saved, table).err
     assert "-1e-3" not in said
     assert "shows -" not in said
+
+
+def test_a_name_with_a_comma_and_a_file_that_is_replaced(cli: Cli, tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    X = r.normal(size=(40, 2))
+    table, saved = tmp_path / "a.csv", tmp_path / "r.json"
+    pd.DataFrame(X, columns=["a, b", "c"]).assign(label=(X[:, 0] < 0).astype(int)).to_csv(table, index=False)
+    solve = ("solve", "fsp-m", table, "--M", "1", "--C", "1", "--no-checks", "--json", saved)
+    for names in ("a, b", '"a, b",c'):
+        done = cli(*solve, "--nonnegative", names)
+        assert done.code == 0, done.err
+        bounds = json.loads(saved.read_text(encoding="utf-8"))["params"]["weight_bounds"]
+        assert bounds["a, b"] == [0.0, None]
+    assert "what stood there is replaced" in done.out
+    done = cli(*solve, "--nonnegative", "a, b,c")
+    assert done.code == 2
+    assert "double quotes" in done.err

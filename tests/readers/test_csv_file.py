@@ -141,7 +141,12 @@ def test_without_labels(tmp_path):
             "column 'x' is '1_000' here and the number '1' on line 2; "
             "correct the cell; categories are written as words throughout",
         ),
-        ('x,label\n1,0\n"2,1\n', 3, "not CSV: unexpected end of data; correct the quotes"),
+        (
+            'x,label\n1,0\n"2,1\n',
+            3,
+            "not CSV: unexpected end of data; correct the quotes; columns are separated by commas, "
+            "semicolons, tabs or bars, not by blanks",
+        ),
         (
             "x,lable\n1,0\n",
             None,
@@ -160,7 +165,11 @@ def test_without_labels(tmp_path):
             None,
             "the column 'sample_weight' holds words; give positive numbers, or rename the column",
         ),
-        (b"x,label\n\xff\xfe,1\n", None, "not a text file in UTF-8; save it as UTF-8"),
+        (
+            b"x,label\n\xff\xfe,1\n",
+            None,
+            "not a text file in UTF-8; save it as UTF-8: encoding='utf-8' in pandas, fileEncoding = 'UTF-8' in R",
+        ),
     ],
 )
 def test_damaged_files(tmp_path, text, line, message):

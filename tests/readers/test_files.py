@@ -38,9 +38,9 @@ def test_what_a_name_says(name, kind, description):
     ("name", "message"),
     [
         (
-            "a.xlsx",
-            "a.xlsx: no data format has the suffix '.xlsx'; "
-            "use one of .svm, .svmlight, .libsvm, .txt, .binary, .csv, .parquet, .npz",
+            "a.what",
+            "a.what: no data format has the suffix '.what'; use one of .svm, .svmlight, .libsvm, .txt, .binary, .csv, "
+            ".tsv, .parquet, .npz, .t, .tr, .val, .test, .scale, .pq, .parq",
         ),
         ("a.npz.gz", "a.npz.gz: .npz is compressed in itself; unpack it to a.npz"),
     ],

@@ -91,7 +91,8 @@ def test_packed(tmp_path):
         (
             "1,2 1:1\n",
             1,
-            "the line begins with '1,2' where the label should stand; begin it with the label, a number",
+            "the line begins with '1,2' where the label should stand; begin it with the label, a number; "
+            "of several labels write the one that is meant",
         ),
         ("1 1:1\n\nnan 1:1\n", 3, "the label is nan; give every sample a finite label"),
         ("1 1:1\ninf 1:1\n", 2, "the label is inf; give every sample a finite label"),

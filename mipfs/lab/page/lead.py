@@ -12,9 +12,10 @@ from mipfs.lab.page import of_classes
 from mipfs.lab.page.parts import counted, size_words
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
-from mipfs.lab.studies.path_report import error_of
+from mipfs.lab.studies.path_report import error_of, folds_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
+from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Reported
 from mipfs.report.numbers import percent
 from mipfs.result.result import Result, Status
@@ -77,11 +78,13 @@ def of_path(path: SolutionPath) -> str:
 def _chosen(path: SolutionPath, best: Point) -> str:
     rule = "the simplest within one standard error of the least" if path.rule == "one-se" else "the least of all points"
     error = f"{100 * best.error:.3g}% ± {100 * best.standard_error:.2g}%"
+    if path.by == LOG_LOSS:
+        error = f"{best.error:.3g} ± {best.standard_error:.2g}"
     size = len(best.selected)
     has = "has" if size == 1 else "have"
     return (
         f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} {has} {_an(error_of(path))} of {error} (one "
-        f"standard error) on samples held out in {path.folds} folds, {rule}."
+        f"standard error) on samples held out in {folds_of(path)}, {rule}."
     )
 
 

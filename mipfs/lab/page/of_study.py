@@ -14,7 +14,7 @@ from mipfs.lab.scorecard import Scorecard
 from mipfs.lab.studies.between import between_chart, between_table
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
-from mipfs.lab.studies.path_report import BETWEEN, bought_table, error_of
+from mipfs.lab.studies.path_report import BETWEEN, bought_table, error_of, folds_of
 from mipfs.lab.studies.point_files import use_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
@@ -99,7 +99,7 @@ def _path_head(path: SolutionPath) -> str:
         *([("largest gap", percent(worst), "")] if math.isfinite(worst) else []),
     ]
     if path.best is not None:
-        of = f"by {path.folds} folds" + (", one standard error" if path.rule == "one-se" else "")
+        of = f"by {folds_of(path)}" + (", one standard error" if path.rule == "one-se" else "")
         found.append(("chosen", place_text(path.best.place), of))
         found.append(
             (
@@ -170,6 +170,7 @@ def _path_again(path: SolutionPath) -> str:
         asked = [
             *(f"{NAMES.get(a, a)}={'...' if a == 'rows' else repr(path.params.get(a))}" for a in path.axes),
             *([f"folds={path.folds}"] if path.folds is not None else []),
+            *([f"by={path.by!r}"] if path.by is not None else []),
             *(["one_se=True"] if path.rule == "one-se" else []),
         ]
         call = f"found = mipfs.path(problem, {', '.join(asked)}, driver={path.driver!r})"

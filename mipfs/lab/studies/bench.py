@@ -18,12 +18,13 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.studies.bench_methods import ACCURACY
 from mipfs.lab.studies.bench_reading import KIND, SCHEMA, load
 from mipfs.lab.studies.bench_rows import Row, rows_of
 from mipfs.lab.studies.bench_setting import C_DEFAULT, Setting, Unit, compared
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.lab.studies.bench_work import records as worked
+from mipfs.lab.studies.folds import settled
+from mipfs.measures.judged import ACCURACY
 from mipfs.plumbing import output_file
 from mipfs.plumbing.declared import Count, Seed, declared, shown
 from mipfs.plumbing.signals import heard
@@ -125,7 +126,7 @@ def bench(
     M: Sequence[int],
     *,
     C: Sequence[float] = C_DEFAULT,
-    folds: int = 10,
+    folds: Any = 10,
     inner: int = 3,
     repeats: int = 1,
     measure: str = ACCURACY,
@@ -152,11 +153,14 @@ def bench(
         Numbers of features. References (cd-svm, cd-logistic) take all of them, once.
     C : sequence of float > 0
         Loss weights, of which inner folds choose; with one there is nothing to choose.
-    folds, inner : int >= 2
-        Outer folds, and folds of every training part by which C is chosen.
+    folds : int >= 2, splitter of scikit-learn, or iterable of (training, test)
+        Outer folds: see `mipfs.path`.
+    inner : int >= 2
+        Folds of every training part by which C is chosen: stratified, and by the column of `folds_by` as the outer
+        ones; where a splitter keeps to the order of time these do not.
     repeats : int >= 1
         How often the outer folds are drawn anew; what a method draws at random is drawn anew for every fold.
-    measure : "accuracy" or one of `mipfs.measures.MEASURES`
+    measure : "accuracy", "balanced-accuracy", "log-loss" or one of `mipfs.measures.MEASURES`
         What C is chosen by, and what is reported.
     beta, k : of the measure
     bias : bool, default True
@@ -196,9 +200,9 @@ def bench(
     >>> [(row.method, row.done, row.n_features) for row in found.rows]
     [('information-gain', 3, 2.0), ('uniform', 3, 2.0)]
     """
-    used = compared(data)
+    used, count = settled(compared(data), folds)
     setting = Setting.of(
-        used, methods, M, C=C, folds=folds, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
+        used, methods, M, C=C, folds=count, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
         time_limit=time_limit, repeats=repeats, ideal=ideal, class_weight=class_weight,
     )  # fmt: skip
     units = setting.units()
@@ -254,7 +258,8 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     if not os.path.exists(path):
         return ()
     theirs, records, _ = load(path, data.n_features)
-    Setting.of(compared(data), **asked).check_shared(theirs, str(path))
+    used, count = settled(compared(data), asked.get("folds", 10))
+    Setting.of(used, **{**asked, "folds": count}).check_shared(theirs, str(path))
     return records
 
 

@@ -19,14 +19,13 @@ from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.losses import get_loss
+from mipfs.measures import MEASURES
 from mipfs.plumbing.alarm import TimeUp
 from mipfs.plumbing.registry import meant
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench_setting import Setting
     from mipfs.result.result import Result
-
-ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Whole:
 
 def measure_of(setting: Setting) -> dict[str, Any]:
     """The benchmark's measure with its parameters; the error for the accuracy."""
-    measure = "error" if setting.measure == ACCURACY else setting.measure
+    measure = setting.measure if setting.measure in MEASURES else "error"
     return {"measure": measure, "beta": setting.beta, "k": setting.k}
 
 

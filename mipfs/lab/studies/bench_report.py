@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING
 
-from mipfs.lab.studies.bench_setting import SMALLER_IS_BETTER
+from mipfs.lab.studies.bench_setting import COLUMN
 from mipfs.lab.studies.bench_unit import DONE
+from mipfs.measures.judged import BY, SMALLER_IS_BETTER
 from mipfs.report.blocks import Block, Line, Pairs, Table, Typed
 from mipfs.report.charts import FAMILY, Curve, Lines
 from mipfs.report.numbers import first_of
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench
-    from mipfs.lab.studies.bench_rows import Row
+    from mipfs.lab.studies.bench_setting import COLUMN
+from mipfs.lab.studies.bench_rows import Row
 
 MOST_NAMED = 5
 """Features of a line that are named."""
@@ -89,7 +92,11 @@ def _repeated(found: Bench) -> str:
 
 def _grid(found: Bench) -> str:
     """The values of C and the folds of a path that chooses as the benchmark did."""
-    return f"--C {','.join(f'{C:g}' for C in found.setting.C)} --folds {found.setting.folds}"
+    asked = found.setting
+    by = f" --by {asked.measure}" if asked.measure in BY and asked.measure != "error" else ""
+    if asked.split.startswith(COLUMN):
+        by += f" --folds-by {shlex.quote(asked.split.removeprefix(COLUMN).rpartition(' (')[0])}"
+    return f"--C {','.join(f'{C:g}' for C in asked.C)} --folds {asked.folds}{by}"
 
 
 def bench_charts(found: Bench) -> list[Lines]:

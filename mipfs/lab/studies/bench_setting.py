@@ -14,13 +14,13 @@ from mipfs.data.classes import BALANCED, ClassWeight, by_sample, checked_weights
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.baselines.linear import check_size, check_weight
-from mipfs.lab.studies.bench_methods import ACCURACY, get_method
+from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.folds import Fold, fold
-from mipfs.measures import MEASURES, get_measure, value
+from mipfs.measures.judged import ACCURACY, SMALLER_IS_BETTER, check_judge, judged
 from mipfs.plumbing.declared import Count, Declared, Natural, Positive, Seed, Within
+from mipfs.plumbing.digest import digest
 
 C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
-SMALLER_IS_BETTER = ("error",)
 FREE = ("methods", "M", "source")
 """Fields that two settings may differ in and still share their records."""
 
@@ -46,13 +46,14 @@ class Setting(Declared):
     repeats : int >= 1, how often the outer folds are drawn anew; fold f of repetition r has the number r·folds + f
     ideal : tuple of str, the features of "svm-ideal"
     folds, inner : int >= 2, outer folds, and folds of each training part by which C is chosen
-    measure : "accuracy" or one of `mipfs.measures.MEASURES`
+    measure : one of `mipfs.measures.judged.JUDGES`
     beta, k : of the measure
     bias : bool
     seed : int
     time_limit : float or None, seconds for every fit
     source, data_sha256, scaling : of the data
     class_weight : "balanced", tuple of (label, weight), or None; those of every training part, with which it is fitted
+    split : str, what no outer fold takes apart, or what gave the folds, with a digest of it; "" of stratified folds
     """
 
     methods: tuple[str, ...]
@@ -72,6 +73,7 @@ class Setting(Declared):
     repeats: Count = 1
     ideal: tuple[str, ...] = ()
     class_weight: tuple[tuple[str, float], ...] | str | None = None
+    split: str = ""
 
     @classmethod
     def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
@@ -82,7 +84,7 @@ class Setting(Declared):
         UsageError
             An unknown method or measure, no values, one twice, or one out of its range.
         """
-        about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling}
+        about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling, "split": _split_of(data)}
         fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
         fields["ideal"] = tuple(given.get("ideal", ()))
         fields["class_weight"] = _settled(given.get("class_weight"), data)
@@ -102,9 +104,17 @@ class Setting(Declared):
         for C in made.C:
             check_weight(C)
         fold(data, made.folds, made.seed, 0)
+        made._check_repeats(data)
         made._check_inner(data)
         made._check_measure(data)
         return made
+
+    def _check_repeats(self, data: Instance) -> None:
+        if data.split is not None and self.repeats > 1 and (data.split.pairs or data.split.count == self.folds):
+            raise UsageError(
+                f"repeats = {self.repeats}: the folds by {data.split.by} are the same each time; give a splitter that "
+                "repeats, or fewer folds than there are values"
+            )
 
     def _check_inner(self, data: Instance) -> None:
         smaller = int(min((data.y > 0).sum(), (data.y < 0).sum()))
@@ -117,16 +127,10 @@ class Setting(Declared):
             )
 
     def _check_measure(self, data: Instance) -> None:
-        if self.measure == ACCURACY:
-            if self.beta is not None or self.k is not None:
-                raise UsageError("the accuracy has no beta and no k; leave them out, or give another measure")
-            return
-        if self.measure not in MEASURES:
-            raise UsageError(f"measure {self.measure!r} is not known; it is {ACCURACY} or one of {', '.join(MEASURES)}")
         share = data.n_samples // self.folds
         least = share if len(self.C) == 1 else min(share, (data.n_samples - share - 1) // self.inner)
         try:  # on as many samples as the smallest part has
-            get_measure(self.measure, np.resize([1.0, -1.0], max(2, least)), beta=self.beta, k=self.k)
+            check_judge(self.measure, beta=self.beta, k=self.k, n=max(2, least))
         except DataError as error:
             raise UsageError(str(error)) from None
 
@@ -146,9 +150,7 @@ class Setting(Declared):
 
     def value(self, fold_: Fold, scores: Any) -> float:
         """The measure of the scores of a fold's test rows."""
-        if self.measure == ACCURACY:
-            return float(np.mean((np.asarray(scores) > 0) == (fold_.y > 0)))
-        return value(self.measure, fold_.y, scores, beta=self.beta, k=self.k)
+        return judged(self.measure, fold_.y, scores, beta=self.beta, k=self.k)
 
     def weighted(self, train: Instance) -> Instance:
         """A training part with the class weights as weights of its samples; "balanced" is so on this part."""
@@ -190,6 +192,19 @@ class Setting(Declared):
 def compared(data: Instance) -> Instance:
     """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
     return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, weight_rows=())
+
+
+COLUMN = "column "
+"""What stands before the name of a column that says what belongs together."""
+
+
+def _split_of(data: Instance) -> str:
+    """What says how the folds are made, with a digest of it."""
+    if data.split is None:
+        return ""
+    of = [] if data.split.of is None else [data.split.of]
+    kind = "" if data.split.pairs else COLUMN
+    return f"{kind}{data.split.by} ({digest([*of, *(one for pair in data.split.pairs for one in pair)])[:16]})"
 
 
 def _settled(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str | None:

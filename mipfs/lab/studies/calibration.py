@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from mipfs import drivers
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.studies.folds import check_folds, fold
+from mipfs.lab.studies.folds import fold, settled
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.problem import Problem
@@ -27,7 +28,7 @@ from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 @declared
 def calibrate(
-    model: Any, result: Result, *, folds: int = 5, seed: Seed = 0, jobs: Count | None = None, **options: Any
+    model: Any, result: Result, *, folds: Any = 5, seed: Seed = 0, jobs: Count | None = None, **options: Any
 ) -> Result:
     """The result with a calibration of its scores, for `Result.predict_proba`.
 
@@ -35,8 +36,9 @@ def calibrate(
     ----------
     model : Problem, Pyomo model of a formulation, or Formulation, that the result is of
     result : Result
-    folds : int >= 2
-        Stratified folds, on each of which the problem is solved once more.
+    folds : int >= 2, splitter of scikit-learn, or iterable of (training, test)
+        Folds, on each of which the problem is solved once more: see `mipfs.path`. No sample may be tested on twice; one
+        that none tests on is left out.
     seed : int
         Of the folds.
     jobs : int >= 1, optional
@@ -58,22 +60,30 @@ def calibrate(
         raise UsageError(f"there is no classifier to calibrate: the status is {result.status.name}")
     if result.data_sha256 != problem.data.sha256 and result.atoms is None:
         raise UsageError("the result is one of other data than the problem's; give the problem that was solved")
-    check_folds(problem.data, folds)
-    scores = np.full(problem.data.n_samples, np.nan)
-    side = jobs_of(jobs, folds)
-    asked = problem, folds, result.driver, {**limits_of(options, side), "seed": seed}
-    with closing(in_order(_judged, asked, range(folds), side)) as found:
+    data, count = settled(problem.data, folds)
+    tested = np.zeros(data.n_samples, dtype=np.int64)
+    for _, test in () if data.split is None else data.split.pairs:
+        tested[test] += 1
+    if np.any(tested > 1):
+        raise UsageError("folds: a sample is tested on twice, and calibration takes one score of each; do not repeat")
+    scores = np.full(data.n_samples, np.nan)
+    side = jobs_of(jobs, count)
+    asked = problem, data, count, result.driver, {**limits_of(options, side), "seed": seed}
+    with closing(in_order(_judged, asked, range(count), side)) as found:
         for rows, values in found:
             scores[rows] = values
-    weight = problem.data.sample_weight
+    known = np.isfinite(scores)
+    weight, y = data.sample_weight[known], data.y[known]
+    if np.unique(y).size < 2:
+        raise UsageError("folds: their test parts have samples of one class alone; give others")
     alike = bool(np.all(weight == weight[0]))
-    return replace(result, calibration=fitted(scores, problem.data.y, folds, None if alike else weight))
+    return replace(result, calibration=fitted(scores[known], y, count, None if alike else weight))
 
 
-def _judged(given: tuple[Problem, int, str, dict[str, Any]], number: int) -> tuple[Integers, Array]:
+def _judged(given: tuple[Problem, Instance, int, str, dict[str, Any]], number: int) -> tuple[Integers, Array]:
     """The rows of a fold that its training part is without, and what the classifier of that part makes of them."""
-    problem, folds, driver, options = given
-    part = fold(problem.data, folds, options["seed"], number)
+    problem, data, folds, driver, options = given
+    part = fold(data, folds, options["seed"], number)
     found = drivers.solve(problem.on_part(part.train), driver, **options)
     if ends_all(found):
         raise KeyboardInterrupt

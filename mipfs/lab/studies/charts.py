@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from mipfs.lab.studies.ladder import Comparison, Rung
-from mipfs.lab.studies.path_report import cells, error_of
+from mipfs.lab.studies.path_report import cells, error_of, folds_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
+from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Table
 from mipfs.report.charts import FAMILY, Bar, Bars, Curve, Detail, Grid, Lines
 from mipfs.report.numbers import listed, number, percent
@@ -200,11 +201,13 @@ def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[Point], str]]) -> 
         error = [finite_or_none(at[v].error) if v in at else None for v in x]
         spread = [finite_or_none(at[v].standard_error) if v in at else None for v in x]
         role = FAMILY[k] if leg else "second"
-        curves.append(Curve(leg or f"validation {error_of(path)}", error, role, spread=spread, percent=True))
+        curves.append(
+            Curve(leg or f"validation {error_of(path)}", error, role, spread=spread, percent=path.by != LOG_LOSS)
+        )
         rows += [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
     return replace(
         blank,
-        title=f"Validation {error_of(path)} of {path.folds} folds",
+        title=f"Validation {error_of(path)} of {folds_of(path)}",
         curves=curves,
         y_label=error_of(path),
         note=_chosen(path),

@@ -1,9 +1,14 @@
-"""Cross-validation folds of an instance: stratified, seeded, each filled in and scaled by its own training part."""
+"""Cross-validation folds of an instance, each filled in and scaled by its own training part.
+
+They are stratified and seeded; of samples that belong together (`mipfs.data.split`) all are in the same test part; or
+they are those that a splitter of scikit-learn, or a list of pairs, gives.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.data.split import Pair, Split
 from mipfs.errors import UsageError
+from mipfs.measures.judged import OF_BOTH
 from mipfs.problem import Problem
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.result import Result
@@ -39,9 +46,9 @@ class Fold:
     shift: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
 
-    def error(self, result: Result, problem: Problem) -> float:
+    def error(self, result: Result, problem: Problem, by: str | None = None) -> float:
         """The error of a result's classifier on the test rows, as validation counts it (`run.validation`)."""
-        return error_on(problem, self.y, result.decision_function(self.X))
+        return error_on(problem, self.y, result.decision_function(self.X), by)
 
     def classifier(self, result: Result) -> dict[str, Any] | None:
         """Weights and intercept of a result on the user's scale; None where it takes more than these.
@@ -55,8 +62,44 @@ class Fold:
         return {"weights": weights, "intercept": result.intercept - moved}
 
 
+def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
+    """The data with the folds that are asked for, and how many these are.
+
+    Parameters
+    ----------
+    data : Instance
+    folds : int, splitter of scikit-learn, or iterable of (training, test)
+        Rows as positions or masks. A splitter is told which samples belong together, where the data says it; None takes
+        a fold for each of those.
+
+    Raises
+    ------
+    UsageError
+        A number out of its range, or parts that are none.
+    """
+    if folds is None and data.split is not None:
+        folds = data.split.count
+    if isinstance(folds, (int, np.integer, str)) or folds is None:
+        return data, check_folds(data, folds)
+    of = None if data.split is None else data.split.of
+    words = "given parts"
+    if hasattr(folds, "split"):
+        words = " ".join(str(folds).split())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that it takes no groups
+                folds = list(folds.split(np.zeros((data.n_samples, 1)), data.labels.of(data.y), of))
+        except ValueError as error:
+            raise UsageError(f"folds: {words} refuses these samples: {error}") from None
+    if not isinstance(folds, Iterable):
+        raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
+    pairs = [_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
+    found = replace(data, split=Split(words, of, pairs))
+    return found, check_folds(found, len(pairs))
+
+
 def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
-    """`k` folds with both classes in proportion, each row in the test part of one of them.
+    """`k` folds with both classes in proportion, each row in the test part of one of them; or those of `settled`.
 
     Parameters
     ----------
@@ -69,44 +112,138 @@ def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
     UsageError
         `k` out of its range.
     """
-    return [fold(data, k, seed, number) for number in range(check_folds(data, k))]
+    check_folds(data, k)
+    return [_fold(data, pair) for pair in _checked(data, k, seed)]
 
 
 def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
     check_folds(data, k)
-    train, test = _splits(data, k, seed)[number]
+    return _fold(data, _checked(data, k, seed)[number])
+
+
+def _fold(data: Instance, pair: Pair) -> Fold:
+    train, test = pair
     X = data.refilled(train).block().values[test]  # missing values are what the training part says
     shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
     return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test, shift, data.scale)
 
 
-def fold_of(parts: Sequence[Fold]) -> npt.NDArray[np.int32]:
-    """The fold in whose test part each sample is, (n,)."""
-    found = np.empty(sum(part.rows.size for part in parts), dtype=np.int32)
+TRAINED, TESTED, NEITHER = 0, 1, 2
+"""Where a sample is in a fold."""
+
+
+def fold_of(parts: Sequence[Fold], n: int) -> npt.NDArray[Any]:
+    """The fold in whose test part each sample is, (n,) int32, where this says all.
+
+    Otherwise, as where a sample is in several test parts or in none, (k, n) int8 with `TRAINED`, `TESTED` or `NEITHER`.
+    """
+    where = np.full((len(parts), n), NEITHER, dtype=np.int8)
     for number, part in enumerate(parts):
-        found[part.rows] = number
-    return found
+        assert part.train.drawn is not None
+        where[number, part.train.drawn[0]] = TRAINED
+        where[number, part.rows] = TESTED
+    tested = where == TESTED
+    if np.all(tested.sum(axis=0) == 1) and not np.any(where == NEITHER):
+        return np.asarray(tested.argmax(axis=0), dtype=np.int32)
+    return where
 
 
-def check_folds(data: Instance, k: int) -> int:
-    """The number of folds, which must be one."""
+def parts_in(data: Instance, where: npt.NDArray[Any]) -> list[Fold]:
+    """The folds that `fold_of` says."""
+    if where.ndim == 1:
+        where = (where == np.arange(where.max() + 1)[:, None]).astype(np.int8)
+    return [_fold(data, (np.flatnonzero(one == TRAINED), np.flatnonzero(one == TESTED))) for one in where]
+
+
+def check_folds(data: Instance, k: Any) -> int:
+    """The number of folds, which must be one.
+
+    Raises
+    ------
+    UsageError
+        Another number; the class, or the column, that has too few samples or values for it is named.
+    """
+    split = data.split
+    if split is not None and split.pairs:
+        if k != len(split.pairs) or k < 2:
+            raise UsageError(f"folds: {split.by} makes {len(split.pairs)} folds; give two at least")
+        return int(k)
     sides = {1: int((data.y > 0).sum()), -1: int((data.y < 0).sum())}
     rare = min(sides, key=lambda side: sides[side])
     if (least := sides[rare]) < 2:
         raise UsageError(f"class {data.labels.of(rare)!s} has {least} sample; folds need 2 of each class at least")
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= least:
-        raise UsageError(f"folds = {k!r} must be an integer from 2 to {least}, the size of the smaller class")
+    most, why = least, f"the size of the smaller class, {data.labels.of(rare)!s}"
+    if split is not None:
+        most, why = split.count, f"of {split.by!r} there are as many different values, none of which is taken apart"
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= most:
+        raise UsageError(f"folds = {k!r} must be an integer from 2 to {most}: {why}")
     return int(k)
+
+
+def check_both(parts: Sequence[Fold], by: str | None) -> None:
+    """Refuse test parts of one class where `by` needs both.
+
+    Raises
+    ------
+    UsageError
+    """
+    for number, part in enumerate(parts, 1) if by in OF_BOTH else ():
+        for side, seen in ((1, part.y > 0), (-1, part.y < 0)):
+            if not seen.any():
+                raise UsageError(
+                    f"by = {by!r} needs both classes, and fold {number} of {len(parts)} tests on {part.y.size} "
+                    f"samples, none of class {part.train.labels.of(side)!s}; give fewer folds, or by = 'error'"
+                )
+
+
+def _checked(data: Instance, k: int, seed: int) -> Sequence[Pair]:
+    """The folds, none of which trains on one class alone, or tests on nothing."""
+    pairs = _splits(data, k, seed)
+    for number, (train, test) in enumerate(pairs, 1) if data.split is not None else ():
+        if not test.size:
+            raise UsageError(f"fold {number} of {len(pairs)} tests on no sample; give fewer folds")
+        for side in (1, -1):
+            all_, seen = (int((np.sign(y) == side).sum()) for y in (data.y, data.y[train]))
+            if not seen:
+                raise UsageError(
+                    f"fold {number} of {len(pairs)} trains on no sample of class {data.labels.of(side)!s}, of which "
+                    f"there are {all_}; give fewer folds, or others"
+                )
+    return pairs
+
+
+def _pair(given: Any, n: int, number: int) -> Pair:
+    """A training and a test part as positions."""
+    try:
+        train, test = (np.asarray(one) for one in given)
+    except (TypeError, ValueError):
+        raise UsageError(f"folds: fold {number} is no pair (training, test) of samples") from None
+    found = [np.flatnonzero(one) if one.dtype == bool and one.shape == (n,) else one for one in (train, test)]
+    for one in found:
+        whole = one.ndim == 1 and one.size and one.dtype.kind in "iu"
+        if not whole or one.min() < 0 or one.max() >= n or np.unique(one).size < one.size:
+            raise UsageError(
+                f"folds: fold {number} has a part that is no list of different samples from 0 to {n - 1}, or is empty"
+            )
+    if np.isin(found[0], found[1]).any():
+        raise UsageError(f"folds: fold {number} tests on a sample that it is trained on")
+    return np.sort(found[0]).astype(np.int64), np.sort(found[1]).astype(np.int64)
 
 
 SEEDS = 2**32
 """Seeds of scikit-learn are below; larger ones are taken modulo."""
 
 
-def _splits(data: Instance, k: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def _splits(data: Instance, k: int, seed: int) -> Sequence[Pair]:
     """The rows of training and of test of every fold."""
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold, StratifiedKFold
 
-    folds = StratifiedKFold(int(k), shuffle=True, random_state=seed % SEEDS)
-    return list(folds.split(np.zeros(data.n_samples), data.y))
+    split, none = data.split, np.zeros(data.n_samples)
+    if split is None:
+        return list(StratifiedKFold(int(k), shuffle=True, random_state=seed % SEEDS).split(none, data.y))
+    if split.pairs:
+        return split.pairs
+    if k == split.count:
+        return list(LeaveOneGroupOut().split(none, data.y, split.of))
+    return list(StratifiedGroupKFold(int(k), shuffle=True, random_state=seed % SEEDS).split(none, data.y, split.of))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mipfs.lab.studies.between import between_table
 from mipfs.lab.studies.steps import place_text
+from mipfs.measures.judged import SMALLER_IS_BETTER
 from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent, stated
 from mipfs.result.advice import constant_words
@@ -83,19 +84,26 @@ def short(point: Point) -> str:
 
 
 def error_of(found: SolutionPath) -> str:
-    """What the error is: of labels, or Δ of the measure that is selected for."""
-    measure = found.params.get("measure")
-    return "error" if measure in (None, "error") else f"1 − {measure}"
+    """What the error is: what the folds chose by; else of labels, or Δ of the measure that is selected for."""
+    measure = found.by or found.params.get("measure")
+    if measure in (None, *SMALLER_IS_BETTER):
+        return measure or "error"
+    return f"1 − {measure}"
+
+
+def folds_of(found: SolutionPath) -> str:
+    """How many folds there are, and what they keep together, or what gave them."""
+    return f"{found.folds} folds" + ("" if found.folds_by is None else f" by {found.folds_by}")
 
 
 def _choice(found: SolutionPath, best: Point) -> list[Block]:
     """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
     if found.rule == "least-error":
         error = f"{error_of(found)} {best.error:.4f} ± {best.standard_error:.4f}; ± is one standard error"
-        return [Line(f"\nchosen by {found.folds} folds: {place_text(best.place)}, {error}")]
+        return [Line(f"\nchosen by {folds_of(found)}: {place_text(best.place)}, {error}")]
     least = best if found.least_error is None else found[found.least_error]
     most = least.error + least.standard_error
-    line = f"\nchosen by {found.folds} folds: the simplest whose error is at most {most:.4f}; ± is one standard error"
+    line = f"\nchosen by {folds_of(found)}: the simplest whose error is at most {most:.4f}; ± is one standard error"
     pairs = []
     for name, p in (("least error", least), ("one-se, chosen", best)):
         error = f"{error_of(found)} {p.error:.4f} ± {p.standard_error:.4f}"

@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.folds import FOLDS
+from mipfs.check.folds import FOLD, FOLDS, PART
 from mipfs.errors import DataError
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays, npz_bytes
@@ -33,14 +32,14 @@ def certified(path: SolutionPath, file: Path, content: bytes | None) -> Solution
     return replace(path, points=points, file=str(file), fold=fold_in(file, content))
 
 
-def fold_in(file: Path, content: bytes | None) -> npt.NDArray[np.int32] | None:
+def fold_in(file: Path, content: bytes | None) -> npt.NDArray[Any] | None:
     """The fold of every sample, as the archive has it; `mipfs verify` says what is wrong with it."""
     member = archive.members(content).get(FOLDS)
     try:
-        found = {} if member is None else load_arrays(file, member, known=("fold",), times=PROOF_TIMES)
+        found = {} if member is None else load_arrays(file, member, known=(FOLD, PART), times=PROOF_TIMES)
     except DataError:
         return None
-    return found.get("fold")
+    return found.get(FOLD, found.get(PART))
 
 
 def use_of(path: SolutionPath) -> str:
@@ -59,7 +58,7 @@ def save(path: SolutionPath, file: Path, limit: float) -> None:
         output_file.save([(file, f"{path.to_json()}\n".encode())])
         return
     name = pair.sidecar_of(file).name
-    folds = {} if path.fold is None else {FOLDS: npz_bytes({"fold": path.fold})}
+    folds = {} if path.fold is None else {FOLDS: npz_bytes({FOLD if path.fold.ndim == 1 else PART: path.fold})}
     content, entries = archive.packed_together((point.result for point in path.points), name, limit, folds)
     points = [
         replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)

@@ -154,6 +154,8 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
         found.get("certificate"),
         row=None if found.get("row") is None else MovedRow(**found["row"]),
         between=tuple(_between(one) for one in found.get("between", ())),
+        by=found.get("by"),
+        folds_by=found.get("folds_by"),
     )
 
 

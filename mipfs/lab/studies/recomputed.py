@@ -20,7 +20,7 @@ from mipfs.check.rounding import NEAR
 from mipfs.check.several import DocumentReport
 from mipfs.data.instance import Instance, Row
 from mipfs.data.over_weights import of_stated
-from mipfs.lab.studies.folds import Fold, fold_of, stratified
+from mipfs.lab.studies.folds import Fold, fold_of, parts_in, stratified
 from mipfs.lab.studies.steps import Steps, place_text, steps_of
 from mipfs.lab.studies.walk import Walk
 from mipfs.problem import Problem
@@ -46,9 +46,14 @@ def recomputed(
     odd = _impossible(document)
     if odd:
         return replace(found, unchecked=(*found.unchecked, f"the folds, solved again: {odd}"))
-    parts = stratified(data, document["folds"], document["seed"])
-    if fold is not None and not np.array_equal(fold, fold_of(parts)):
-        return replace(found, accepted=False, reason=f"the folds are not those of the seed {document['seed']}")
+    if document.get("folds_by") is not None:
+        if fold is None:
+            return replace(found, unchecked=(*found.unchecked, "the folds, solved again: the archive has none"))
+        parts = parts_in(data, fold)
+    else:
+        parts = stratified(data, document["folds"], document["seed"])
+        if fold is not None and not np.array_equal(fold, fold_of(parts, data.n_samples)):
+            return replace(found, accepted=False, reason=f"the folds are not those of the seed {document['seed']}")
     wrong, unknown, compared = _compared(document, data, parts)
     if wrong:
         return replace(found, accepted=False, reason=f"the folds, solved again: {wrong}")
@@ -80,7 +85,7 @@ def _compared(document: Mapping[str, Any], data: Instance, parts: Sequence[Fold]
             if result.stop_reason.name in LIMITS or not result.has_classifier:
                 unknown[place] = f"fold {number}, solved again, ended with {result.stop_reason.name}"
                 continue
-            error = part.error(result, steps.problems[0])
+            error = part.error(result, steps.problems[0], document.get("by"))
             if abs(error - errors[number]) > NEAR:
                 return f"{place}: the error of fold {number} is {error!r}, and {errors[number]!r} is stated", {}, 0
             compared += 1

@@ -20,6 +20,7 @@ import numpy as np
 
 from mipfs import drivers
 from mipfs.data.instance import Instance
+from mipfs.data.split import Split
 from mipfs.errors import UsageError
 from mipfs.lab.studies.stability import LEVEL, Stability
 from mipfs.lab.studies.stability import stability as index_of
@@ -303,11 +304,15 @@ def _solved(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | 
 def drawn(data: Instance, share: float | None, rng: np.random.Generator) -> Integers:
     """The rows of a draw, ascending: a share of each class without replacement; None: as many with replacement.
 
+    Samples that belong together (`mipfs.data.split`) are drawn together, whatever their classes.
+
     Raises
     ------
     UsageError
         A class would have no sample in it.
     """
+    if data.split is not None and data.split.of is not None:
+        return _drawn_together(data, data.split, share, rng)
     rows = []
     for sign in (-1.0, 1.0):
         own = np.flatnonzero(data.y == sign)
@@ -316,6 +321,22 @@ def drawn(data: Instance, share: float | None, rng: np.random.Generator) -> Inte
             raise UsageError(f"share = {share:g} leaves no sample of a class of {own.size}; give a larger share")
         rows.append(rng.choice(own, size, replace=share is None))
     return np.sort(np.concatenate(rows))
+
+
+def _drawn_together(data: Instance, split: Split, share: float | None, rng: np.random.Generator) -> Integers:
+    """The rows of a draw of what belongs together."""
+    of = np.asarray(split.of)
+    known = np.unique(of)
+    size = known.size if share is None else int(share * known.size)
+    chosen = rng.choice(known, size, replace=share is None)
+    rows = np.sort(np.concatenate([np.flatnonzero(of == one) for one in chosen] or [np.empty(0, np.int64)]))
+    for sign in (-1, 1):
+        if not np.any(np.sign(data.y[rows]) == sign):
+            raise UsageError(
+                f"a draw of {size} of the {known.size} values of {split.by!r} has no sample of class "
+                f"{data.labels.of(sign)!s}; give a larger share, or another seed"
+            )
+    return rows
 
 
 def _counted(

@@ -162,6 +162,7 @@ class SolutionPath(Reported):
     interrupted : bool
     folds : int or None
     fold : (n,) array of int32 or None, the fold in whose test part each sample is; in the archive, not in the JSON
+        Where samples are in several test parts or in none, (k, n) int8: 0 trained on, 1 tested on, 2 neither.
     seed : int, of the folds
     chosen : `least_error` or `one_se`, by the rule that was asked for; None without folds or after Ctrl-C
     least_error
@@ -176,6 +177,8 @@ class SolutionPath(Reported):
     file : str or None, where it was saved to or loaded from; not part of the JSON
     row : MovedRow or None, of a frontier the row whose end is the axis, with its name and the side that moves
     between : tuple of Between, sets at values of C between the points, each with a proven gap
+    by : str or None, what the errors of the folds are of; None: of labels, or of the measure of a structural loss
+    folds_by : str or None, the column that no fold takes apart, or what gave the folds; None of stratified ones
     """
 
     axis: str
@@ -192,9 +195,11 @@ class SolutionPath(Reported):
     command: str | None = None
     certificate: Mapping[str, Any] | None = None
     file: str | None = None
-    fold: npt.NDArray[np.int32] | None = None
+    fold: npt.NDArray[Any] | None = None
     row: MovedRow | None = None
     between: tuple[Between, ...] = ()
+    by: str | None = None
+    folds_by: str | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -341,6 +346,7 @@ class SolutionPath(Reported):
             validation |= {"rule": self.rule, **both}
         elif self.one_se is not None:
             validation["one_se"] = self._named(self.one_se)
+        validation |= {name: said for name in ("by", "folds_by") if (said := getattr(self, name)) is not None}
         beside: dict[str, Any] = {} if self.certificate is None else {"certificate": dict(self.certificate)}
         if self.row is not None:
             bought = [one.document() for one in self.bought]

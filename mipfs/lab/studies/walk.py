@@ -24,11 +24,12 @@ from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import Fold, fold_of, stratified
+from mipfs.lab.studies.folds import Fold, check_both, fold_of, settled, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
 from mipfs.lab.studies.point_store import Kept, PointStore
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import MovedRow, Place, Steps, falls, is_moved, over_end, place_text, steps_of
+from mipfs.measures.judged import check_by
 from mipfs.plumbing.declared import Count, Natural, Positive, Seed, declared
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
@@ -53,7 +54,8 @@ def path(
     lam: Iterable[float] | str | None = None,
     rows: Rows | Sequence[Any] | None = None,
     driver: str | None = None,
-    folds: int | None = None,
+    folds: Any = None,
+    by: str | None = None,
     one_se: bool = False,
     between: Natural = 0,
     seed: Seed = 0,
@@ -81,9 +83,13 @@ def path(
         added one after the other.
     driver : str, optional
         As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` and ``start``.
-    folds : int >= 2, optional
-        Choose by stratified cross-validation: every fold walks the path too, with the same C. The error is the share
-        of wrong labels, or Δ of the measure of a structural loss, such as 1 − F1.
+    folds : int >= 2, splitter of scikit-learn, or iterable of (training, test), optional
+        Choose by cross-validation: every fold walks the path too, with the same C. A number is of stratified folds; of
+        data that was read with `folds_by` no value of that column is taken apart. A splitter may repeat folds, or keep
+        to the order of time. The error is the share of wrong labels, or Δ of the measure of a structural loss, such as
+        1 − F1.
+    by : {"error", "balanced-accuracy", "f1", "roc-auc", "average-precision", "log-loss"}, optional
+        What folds choose by, whatever the loss; the error of what is to be large is 1 less it (`measures.judged`).
     one_se : bool
         Choose the simplest point within one standard error of the least validation error (`lab.studies.choice`): the
         smallest C, then the smallest M, or the largest lambda. It needs `folds`, and is not defined along rows.
@@ -133,6 +139,11 @@ def path(
         raise UsageError("one_se chooses by the errors of the folds; give folds too, such as folds = 10")
     if one_se and rows is not None:
         raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
+    if by is not None and folds is None:
+        raise UsageError(f"by = {by!r} is what folds choose by; give folds too, such as folds = 10")
+    data, count = (base.data, None) if folds is None else settled(base.data, folds)
+    if by is not None:
+        check_by(by)
     if isinstance(lam, str):
         lam = lambda_values(base, parsed(lam))
     steps = steps_of(base, M, C, lam, rows)
@@ -140,15 +151,16 @@ def path(
         raise UsageError("between is of values of C: the optimum is concave in C; give several, or leave between out")
     name = DEFAULT if driver is None else driver
     alone = cold or (jobs is None and (on_begin is not None or bool(observers)))
-    side = jobs_of(1 if alone else jobs, (1 + (folds or 0)) * steps.legs)
+    side = jobs_of(1 if alone else jobs, (1 + (count or 0)) * steps.legs)
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
     walk = Walk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
-    if folds is not None and base.atoms.raw is not base.data:
+    if count is not None and base.atoms.raw is not base.data:
         made = "folds are for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
-    parts = [] if folds is None else stratified(base.data, folds, seed)
+    parts = [] if count is None else stratified(data, count, seed)
+    check_both(parts, by)
     if side > 1:
         points, walks = walk.side_by_side(steps, parts, side)
     else:
@@ -156,7 +168,7 @@ def path(
         walks = walk.of_folds(steps, parts)
     points = _tightened(points, steps.row)
     if parts and not walk.interrupted:
-        points = judged(points, walks, steps, parts)
+        points = judged(points, walks, steps, parts, by)
     compared = [] if walk.interrupted else points
     least, simplest = least_error(compared), None if rows is not None else one_standard_error(compared)
     chosen = simplest if one_se else least
@@ -168,13 +180,15 @@ def path(
         name,
         tuple(points),
         walk.interrupted,
-        folds,
+        count,
         seed,
         chosen=None if chosen is None else chosen.value,
         least_error=None if least is None else least.value,
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
-        fold=fold_of(parts) if parts and not walk.interrupted else None,
+        fold=fold_of(parts, data.n_samples) if parts and not walk.interrupted else None,
+        by=by,
+        folds_by=None if data.split is None or not parts else data.split.by,
     )
     return dataclasses.replace(found, between=between_points(found, base.data, between)) if between else found
 
@@ -465,7 +479,11 @@ def _names(parts: Sequence[Fold]) -> list[str]:
 
 
 def judged(
-    points: Sequence[Point], walks: Sequence[Sequence[Point]], steps: Steps, parts: Sequence[Fold]
+    points: Sequence[Point],
+    walks: Sequence[Sequence[Point]],
+    steps: Steps,
+    parts: Sequence[Fold],
+    by: str | None = None,
 ) -> list[Point]:
     """The points with the errors of the folds, each of which walked the same steps."""
     asked = steps.problems[0]  # the points differ in nothing that the error depends on
@@ -473,7 +491,7 @@ def judged(
     for point, solved in zip(points, zip(*walks, strict=True), strict=True):
         of_folds = [*zip(parts, (one.result for one in solved), strict=True)]
         if all(result.has_classifier for _, result in of_folds):
-            errors = tuple(fold.error(result, asked) for fold, result in of_folds)
+            errors = tuple(fold.error(result, asked, by) for fold, result in of_folds)
             each = [fold.classifier(result) for fold, result in of_folds]
             if all(map(math.isfinite, errors)):
                 classifiers = tuple(one for one in each if one is not None)

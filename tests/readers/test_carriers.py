@@ -1,0 +1,101 @@
+"""One table gives the same features, digest and predictions, whatever carries its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mipfs
+
+LABEL = "paid"
+Carrier = Callable[[pd.DataFrame, Path], Any]
+
+
+def _file(suffix: str, write: Callable[[pd.DataFrame, Path], Any]) -> Carrier:
+    def carried(frame: pd.DataFrame, folder: Path) -> Path:
+        write(frame, folder / f"table{suffix}")
+        return folder / f"table{suffix}"
+
+    return carried
+
+
+def _polars(frame: pd.DataFrame, folder: Path) -> Any:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    return polars.DataFrame(frame.to_dict("list"))
+
+
+def _arrow(frame: pd.DataFrame, folder: Path) -> Any:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    return arrow.table(frame.to_dict("list"))
+
+
+def _nullable(frame: pd.DataFrame, folder: Path) -> Any:
+    return frame.convert_dtypes()
+
+
+CARRIERS: dict[str, Carrier] = {
+    "csv": _file(".csv", lambda frame, path: frame.to_csv(path, index=False)),
+    "csv.gz": _file(".csv.gz", lambda frame, path: frame.to_csv(path, index=False)),
+    "tsv": _file(".tsv", lambda frame, path: frame.to_csv(path, index=False, sep="\t")),
+    "semicolons": _file(".csv", lambda frame, path: frame.to_csv(path, index=False, sep=";")),
+    "parquet": _file(".parquet", lambda frame, path: frame.to_parquet(path, index=False)),
+    "pandas": lambda frame, folder: frame,
+    "pandas of strings": lambda frame, folder: frame.astype(str),
+    "pandas, nullable": _nullable,
+    "pandas, other index": lambda frame, folder: frame.set_index(pd.Index(range(7, 7 + len(frame)))),
+    "polars": _polars,
+    "arrow": _arrow,
+    "rows": lambda frame, folder: frame.to_dict("records"),
+    "columns": lambda frame, folder: frame.to_dict("list"),
+}
+
+
+def table(seed: int) -> pd.DataFrame:
+    """Numbers, whole numbers, words, two words, and labels."""
+    r = np.random.default_rng(seed)
+    n = 40
+    frame = pd.DataFrame({"income": r.normal(size=n).round(3), "late": r.integers(0, 5, n)})
+    frame["home"], frame["phone"] = r.choice(["own", "rent", "free"], n), r.choice(["Y", "N"], n)
+    score = frame["income"] + (frame["home"] == "own") - 0.3 * frame["late"] + 0.5 * r.normal(size=n)
+    frame[LABEL] = np.where(score > np.median(score), "yes", "no")
+    return frame
+
+
+def _without_labels(given: Any) -> Any:
+    """The rows of a carrier that is no file, without their labels."""
+    if isinstance(given, list):
+        return [{name: cell for name, cell in row.items() if name != LABEL} for row in given]
+    if isinstance(given, dict):
+        return {name: cells for name, cells in given.items() if name != LABEL}
+    if hasattr(given, "iloc"):
+        return given.drop(columns=LABEL)
+    return given.drop_columns([LABEL]) if hasattr(given, "drop_columns") else given.drop(LABEL)
+
+
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize("name", CARRIERS)
+def test_whatever_carries_a_table(name: str, seed: int, tmp_path: Path) -> None:
+    frame = table(seed)
+    right = mipfs.read(frame, label=LABEL, scale="standard", checks=False)
+    given = CARRIERS[name](frame, tmp_path)
+    data = mipfs.read(given, label=LABEL, scale="standard", checks=False)
+    assert list(data.feature_names) == ["income", "late", "home=free", "home=own", "home=rent", "phone=Y"]
+    assert data.sha256 == right.sha256
+    result = mipfs.solve(mipfs.Problem(data, M=2, C=1.0))
+    expected = result.predict(frame)
+    if isinstance(given, Path):
+        read = mipfs.read(given, label=LABEL, checks=False)
+        assert list(result.predict(read)) == list(expected)
+        return
+    assert list(result.predict(given)) == list(expected)
+    X = _without_labels(given)
+    model = mipfs.FSPClassifier(M=2, C=1.0, scale="standard").fit(X, frame[LABEL])
+    assert model.result_.data_sha256 == right.sha256
+    assert tuple(model.get_feature_names_out()) == result.selected
+    assert list(model.predict(X)) == list(expected)
+    assert list(model.predict(frame.drop(columns=LABEL).astype(str))) == list(expected)
