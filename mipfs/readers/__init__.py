@@ -20,7 +20,7 @@ from mipfs.data.over_weights import WeightRow
 from mipfs.data.recipe import Prepared, Recipe
 from mipfs.data.rules import KNOWN_RULES, RULES
 from mipfs.data.table_reading import StatedWords
-from mipfs.errors import UsageError
+from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
@@ -376,15 +376,12 @@ def read_new(
     DataError
         As in `read`; also a label that is neither of the two.
     """
-    preparing = again(recipe, names)
-    path = as_rows(path)
-    if is_frame(path):
-        frame, path = path, FRAME
-        table = from_frame(frame, remembered if label is None else label, labels is not None, preparing)
-        found: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
-    else:
-        path = Path(path)
-        table, found = _load(path, Sidecar.beside(path), label, n_features, labels is not None, remembered, preparing)
+    preparing, path = again(recipe, names), as_rows(path)
+    asked = label, remembered, labels is not None, n_features
+    try:
+        path, table, found = _new_table(path, *asked, preparing)
+    except DataError:  # what the classifier does not look at may hold anything
+        path, table, found = _new_table(path, *asked, replace(preparing, narrow=True))
     if isinstance(labels, Known):
         if table.signs is not None:
             raise UsageError(f"{path}: a column store has two classes")
@@ -412,6 +409,17 @@ def read_new(
         label=table.label,
         words=table.words,
     )
+
+
+def _new_table(
+    given: Any, label: str | None, remembered: str | None, labelled: bool, n_features: int | None, preparing: Preparing
+) -> tuple[Path, Table, Sequence[str]]:
+    """The path of new rows, or what stands for one, their table, and the names of its features."""
+    if is_frame(given):
+        table = from_frame(given, remembered if label is None else label, labelled, preparing)
+        return FRAME, table, checks.feature_names(table.names, table.X.shape[1], str(FRAME))
+    path = Path(given)
+    return path, *_load(path, Sidecar.beside(path), label, n_features, labelled, remembered, preparing)
 
 
 def _recipe(given: Mapping[str, Any], sidecar: Sidecar) -> Recipe:

@@ -33,6 +33,7 @@ class Preparing:
     meant : columns of words that are said to be features, so that nothing is said of how many words they have
     rules : the version of the rules by which a table is read
     is_new : whether the table is one that a classifier is used on
+    narrow : whether columns that the classifier does not look at are passed over
     """
 
     recipe: Recipe = NOTHING
@@ -41,6 +42,7 @@ class Preparing:
     meant: Collection[str] = ()
     rules: int = RULES
     is_new: bool = False
+    narrow: bool = False
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell stands for a missing value."""
@@ -89,7 +91,7 @@ class Preparing:
                     if name in roles and what != "use":
                         raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
         kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
-        if self.is_new and self.features:  # what a classifier does not look at may hold anything
+        if self.features and (self.narrow or (self.known is not None and self.recipe)):
             kept = [k for k in kept if names[k] in roles or self._needs(names[k])]
         if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)

@@ -91,7 +91,7 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
                 folds = list(folds.split(np.zeros((data.n_samples, 1)), data.labels.of(data.y), of))
         except ValueError as error:
             raise UsageError(f"folds: {words} refuses these samples: {error}") from None
-    if not isinstance(folds, Iterable):
+    if not isinstance(folds, Iterable) or getattr(folds, "ndim", 1) == 0:
         raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
     pairs = [_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
     found = replace(data, split=Split(words, of, pairs))
