@@ -337,9 +337,9 @@ class Tree(TreeProof):
         told = self.told if told is None else told
         prices = self.prices.of(nodes.heads["prices"])[:, : self.n_rows - len(self.derived) + len(told.derived)]
         ends = np.cumsum(sizes)
+        duals = self.first_duals(nodes.heads)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        held = [(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
-        return [Unit(*one, told=told) for one in held]
+        return [Unit(nodes.part(own), duals.between(own), limits[own], prices[own], told=told) for own in each]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -440,13 +440,15 @@ class Tree(TreeProof):
         self.done(float(totals["floor"].min()))
         self.splits.append(pieces.splits)
         settings = self.settings
-        for solved, offers in zip(totals["solved"].tolist(), pieces.offers(), strict=True):
-            self.n_nodes += solved
+        before, solved = self.n_nodes, np.cumsum(totals["solved"])
+        for at, offers in pieces.offers():
+            self.n_nodes = before + int(solved[at])
             often = self.n_nodes <= settings.roundings or self.n_nodes >= self.rounding
             for size, total, is_first in offers:
                 if often or not is_first:
                     self.offers.append((size, total))
                     self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
+        self.n_nodes = before + int(solved[-1])
 
     def count_enumerated(self, totals: npt.NDArray[Any]) -> None:
         """Count the selections whose completions were enumerated, the SVMs of that, and their steps."""
