@@ -169,7 +169,7 @@ class Clocks:
 
     def __init__(self, widths: list[int]) -> None:
         self.widths = widths
-        self.mark = time.thread_time()
+        self.mark, self.own = time.thread_time(), 0.0
         self.now = [0.0] * len(widths)
         self.free = [[0.0] * width for width in widths]
         self.waited = [dict[str, float]() for _ in widths]
@@ -180,12 +180,18 @@ class Clocks:
         """What each shows now; only the coordinating thread asks."""
         mark = time.thread_time()
         self.now = [one + mark - self.mark for one in self.now]
+        self.own += mark - self.mark
         self.mark = mark
         return list(self.now)
+
+    def unread(self) -> None:
+        """What was done since the last reading is no work of the coordinator, but these clocks' own."""
+        self.mark = time.thread_time()
 
     def handed_out(self, future: Future[Any]) -> Job:
         """Something that takes the next free worker when all that was handed out before has begun."""
         self.jobs.append(Job(self, future))
+        self.unread()
         return self.jobs[-1]
 
     def wait(self, job: Job, name: str) -> None:
@@ -201,7 +207,7 @@ class Clocks:
         for waited, now, end in zip(self.waited, self.now, job.ends, strict=True):
             waited[name] = waited.get(name, 0.0) + max(0.0, end - now)
         self.now = [max(*one) for one in zip(self.now, job.ends, strict=True)]
-        self.mark = time.thread_time()  # what this took is no coordinator's work
+        self.unread()
 
 
 class Timed(Future[None]):
@@ -234,12 +240,11 @@ class Computed(Threads):
     def __init__(self, widths: list[int]) -> None:
         super().__init__(1)
         self.clocks = Clocks(widths)
-        self.began = self.took = 0.0
 
     def open(self, tree: Tree) -> None:
         """The clocks begin."""
         super().open(tree)
-        self.clocks.mark = self.began = time.thread_time()
+        self.clocks.unread()
 
     def submit(self, unit: Unit, seconds: float | None) -> Any:
         """Hand a unit out."""
@@ -252,11 +257,13 @@ class Computed(Threads):
 
     def result(self, handle: Any, seconds: float) -> Explored | None:
         """What came of it."""
+        self.clocks.read()
         for job in self.clocks.jobs:
             if not job.seconds and not isinstance(job.future, Timed):
                 job.seconds = job.future.result()[0]
             if job is handle:
                 break
+        self.clocks.unread()
         self.clocks.wait(handle, "units")
         found: Explored = handle.future.result()[1]
         return found
@@ -268,7 +275,6 @@ class Computed(Threads):
     def close(self) -> None:
         """The clocks end."""
         self.clocks.read()
-        self.took = time.thread_time() - self.began
         super().close()
 
 
@@ -332,7 +338,7 @@ def computed(name: str, problem: Problem, widths: list[int], nodes: int) -> list
     with timing(clocks):
         result, _, _ = run_of(problem, executor=executor, threads=1, iteration_limit=nodes, settings=PATIENT)
     nodes, (beside, units) = result.counters["nodes"], clocks.worked
-    of = result.gap, len(units), sum(units), executor.took
+    of = result.gap, len(units), sum(units), clocks.own
     return [
         Figures(name, "computed", *one, nodes, *of, waited | {"beside": sum(beside)})
         for *one, waited in zip(widths, clocks.now, clocks.waited, strict=True)

@@ -217,7 +217,7 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     return Tree(run, supports, tol)
 
 
-def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
+def _batch(run: Run, tree: Tree, out: Sequence[Part], enumerates: bool) -> int:
     """How many nodes are handed out next, as the tree alone decides: a share of the open ones.
 
     Many in a large tree, so that there is work for many cores; those of least bound all the same. A limit of nodes
@@ -227,7 +227,9 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part]) -> int:
         return int(run.options.batch)
     settings = tree.settings
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
-    least = max(settings.batch, tree.relaxation.handed)
+    if tree.pace:
+        most = max(most, int(settings.batch_work / tree.per_node))
+    least = max(settings.batch, tree.relaxation.handed, run.settings.completions.batch if enumerates else 1)
     batch = max(least, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit
     taken = sum(part.unit.size for part in out)
@@ -315,17 +317,16 @@ class BranchAndBound:
         run, tree, beside = self.run, self.tree, self.beside
         if not out and (level := self.anchors.level()) < math.inf:
             tree.above, tree.level = tree_state.of_tree(tree), level
-        batch = _batch(run, tree, out)
+        batch = _batch(run, tree, out, self.anchors.is_on)
         popped = tree.pop(batch)
         tree.separate_at(popped)
         enumerated, others = self.anchors.units(popped, tree.cutoff, _left(run, tree, out))
-        units = enumerated + tree.units(others, tree.cutoff)
+        units = tree.units(others, tree.cutoff) + enumerated  # the longest first
         searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)
         _merge(tree, exploration, out, lambda: beside.collect(searched))
         run.is_exact = beside.comes_to_rest
-        has_turns = any(part.unit.is_enumerated for part in handed)  # which a state does not hold
-        if handed and (tree.n_open < batch or (run.is_exact and has_turns)):
+        if handed and tree.n_open < (min(batch, tree.settings.batch) if self.anchors.is_on else batch):
             _merge(tree, exploration, handed)
             handed = []
         if not handed:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -87,7 +88,8 @@ class Threads(Executor):
 
     def __init__(self, count: int | None = None) -> None:
         self.count = count or cores()
-        self._out = list[Future[Explored]]()
+        self._n_out = 0
+        self._lock = Lock()
 
     def open(self, tree: Tree) -> None:
         """Start the threads."""
@@ -96,17 +98,23 @@ class Threads(Executor):
 
     def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
         """Explore a unit in the next free thread; the solver hears by itself when the run must stop."""
-        future = self._pool.submit(self._explore, unit)
-        self._out = [one for one in self._out if not one.done()] + [future]
-        return future
+        self._counted(1)
+        return self._pool.submit(self._explore, unit)
 
     def _explore(self, unit: Unit) -> Explored:
-        with inside(self._for_each):
-            return self._relaxation.explore_unit(unit)
+        try:
+            with inside(self._for_each):
+                return self._relaxation.explore_unit(unit)
+        finally:
+            self._counted(-1)
+
+    def _counted(self, more: int) -> None:
+        with self._lock:
+            self._n_out += more
 
     def _for_each(self) -> int:
         """Threads for every unit that is out."""
-        return max(1, self.count // max(1, sum(not one.done() for one in self._out)))
+        return max(1, self.count // max(1, self._n_out))
 
     def beside(self, work: Callable[[], None]) -> Future[None]:
         """Do other work of the run in the next free thread."""
@@ -114,7 +122,8 @@ class Threads(Executor):
 
     def result(self, handle: Future[Explored], seconds: float) -> Explored | None:
         """What came of a unit, or None after `seconds`."""
-        wait([handle], timeout=seconds)
+        if not handle.done():
+            wait([handle], timeout=seconds)
         return handle.result() if handle.done() else None
 
     def withdraw(self, handle: Future[Explored]) -> Explored | None:

@@ -130,12 +130,18 @@ class Pieces:
         offset = np.repeat(self._begun + self._before - 1, counts)
         return np.where(dual > 0, dual + offset, np.repeat(self.heads["dual"], counts))
 
-    def offers(self) -> Iterator[list[tuple[npt.NDArray[np.float32], float, bool]]]:
-        """Of every piece the weights to round, what their σ add up to, and whether they are those of its first node."""
+    def offers(self) -> Iterator[tuple[int, list[tuple[npt.NDArray[np.float32], float, bool]]]]:
+        """Of pieces that offer weights to round, by their number: these, what their σ add up to, and whether they are
+        those of the piece's first node."""
+        before = 0
         for one in self._found:
-            ends = np.cumsum(one.offered).tolist()
-            for begin, end, first in zip([0, *ends], ends, one.is_first.tolist(), strict=False):
-                yield [(one.offers[r], float(one.sums[r]), first and r == begin) for r in range(begin, end)]
+            ends = np.cumsum(one.offered)
+            for at in np.flatnonzero(one.offered).tolist():
+                end = int(ends[at])
+                begin, first = end - int(one.offered[at]), bool(one.is_first[at])
+                own = range(begin, end)
+                yield before + at, [(one.offers[r], float(one.sums[r]), first and r == begin) for r in own]
+            before += ends.size
 
     def back(self, numbers: Numbers | None = None) -> OpenNodes:
         """The nodes that are open still, in the order of their pieces."""

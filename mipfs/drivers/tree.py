@@ -25,7 +25,7 @@ from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
 from mipfs.drivers.separating import Separation, rises, sigmas
 from mipfs.drivers.tree_proof import Node, TreeProof
 from mipfs.drivers.waiting import Waiting, packed, unpacked
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
+from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, Warm, carries
 from mipfs.inner.completions import are_few
 from mipfs.inner.footpath import RowsOutcome
 from mipfs.inner.node_solver import NodeSolver
@@ -76,6 +76,7 @@ class Tree(TreeProof):
         self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.enumerated = self.svms = self.svm_steps = 0
+        self.pace = 0.0
         self.level = math.inf
         self.above: Arrays = {}
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
@@ -328,7 +329,10 @@ class Tree(TreeProof):
     def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
         count = nodes.heads.size
-        size = self.relaxation.unit_size(count, self.settings.least_units)
+        least, worth = self.settings.least_units, self.settings.unit_work
+        size = self.relaxation.unit_size(count, least)
+        if self.pace:
+            size = max(size, min(count // least, MOST_TOGETHER, int(worth / self.per_node)))
         sizes = np.diff(np.append(np.arange(0, count, size), count))
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 
@@ -337,9 +341,9 @@ class Tree(TreeProof):
         told = self.told if told is None else told
         prices = self.prices.of(nodes.heads["prices"])[:, : self.n_rows - len(self.derived) + len(told.derived)]
         ends = np.cumsum(sizes)
+        duals = self.first_duals(nodes.heads)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        held = [(nodes.part(own), self.first_duals(nodes.heads[own]), limits[own], prices[own]) for own in each]
-        return [Unit(*one, told=told) for one in held]
+        return [Unit(nodes.part(own), duals.between(own), limits[own], prices[own], told=told) for own in each]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -372,11 +376,26 @@ class Tree(TreeProof):
         First all pieces, as whole arrays; then, once `before` is done, what is left as one selection each: these ask
         for SVMs.
         """
+        begun = self.steps - self.svm_steps
         leaves = self.enter_all(units, found)
+        self.keep_pace(units, found, self.steps - self.svm_steps - begun)
         before()
         for node in leaves:
             self.leaf(node)
         self.learn()
+
+    def keep_pace(self, units: Sequence[Unit], found: Sequence[Explored | None], steps: int) -> None:
+        """Learn how many Newton steps a node takes that is handed out, with what is explored below it."""
+        pairs = zip(units, found, strict=True)
+        count = sum(len(unit) for unit, one in pairs if one is not None and not unit.is_enumerated)
+        if count and self.relaxation.relax == "kernels":
+            self.pace = 0.5 * (self.pace + steps / count) if self.pace else steps / count
+
+    @property
+    def per_node(self) -> float:
+        """The work of a node that is handed out, in units of `SearchSettings.unit`; 0 where none was seen yet."""
+        size = self.run.problem.data.n_samples * self.relaxation.alive.size
+        return float(self.pace * size / self.run.settings.search.unit)
 
     def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Node]:
         """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
@@ -440,13 +459,15 @@ class Tree(TreeProof):
         self.done(float(totals["floor"].min()))
         self.splits.append(pieces.splits)
         settings = self.settings
-        for solved, offers in zip(totals["solved"].tolist(), pieces.offers(), strict=True):
-            self.n_nodes += solved
+        before, solved = self.n_nodes, np.cumsum(totals["solved"])
+        for at, offers in pieces.offers():
+            self.n_nodes = before + int(solved[at])
             often = self.n_nodes <= settings.roundings or self.n_nodes >= self.rounding
             for size, total, is_first in offers:
                 if often or not is_first:
                     self.offers.append((size, total))
                     self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
+        self.n_nodes = before + int(solved[-1])
 
     def count_enumerated(self, totals: npt.NDArray[Any]) -> None:
         """Count the selections whose completions were enumerated, the SVMs of that, and their steps."""

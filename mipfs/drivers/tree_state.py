@@ -13,8 +13,10 @@ from mipfs.drivers.pieces import one_after_the_other
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
-from mipfs.inner.unit import NOTHING, Told, Unit
+from mipfs.inner.completions import are_few
+from mipfs.inner.unit import NOTHING, Told, Turn, Unit
 from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.units import FirstDuals
 from mipfs.plumbing.arrays import Array, Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
@@ -36,9 +38,12 @@ TOTALS = (
     "enumerated",
     "svms",
     "svm_steps",
+    "pace",
     "loss",
     "level",
 )
+REAL = "floor", "closed_at", "pace", "loss", "level"
+"""Those that are no whole numbers."""
 
 
 def why_none(problem: Problem, options: Any) -> str:
@@ -81,27 +86,55 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     taken : units that are being explored, whose nodes count as open; of a run at rest, `handed_out` finds them again
     """
     out = taken if tree.run.is_exact else []
-    limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out)])
+    limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out if not unit.goes_on)])
     kept = of_tree(tree, taken)
-    kept |= {"tree_units": np.array([len(unit) for unit in out], dtype=np.int64)}
-    told = out[0].told if out else tree.told
+    kept |= {"tree_units": np.array([0 if unit.goes_on else len(unit) for unit in out], dtype=np.int64)}
+    kept |= {"tree_turns": np.array([_turn(unit) for unit in out], dtype=np.int64).reshape(len(out), 2)}
+    told = next((unit.told for unit in out if not unit.is_enumerated), tree.told)
     kept |= {"tree_told": told.memory, "tree_told_rows": np.array(len(told.derived), dtype=np.int64)}
     kept |= {"tree_limits": limits.view(np.float64).reshape(limits.size, len(LIMITS.names or ()))}
     kept |= {f"{ABOVE}{name}": array for name, array in tree.above.items()}
     return kept | ({} if earlier is None else earlier.kept)
 
 
+def _turn(unit: Unit) -> tuple[int, int]:
+    """The columns of a unit's turn; (0, −1) where its nodes are enumerated as a whole, (0, 0) where they are not."""
+    return (0, -int(unit.is_enumerated)) if unit.turn is None else unit.turn[:2]
+
+
 def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
     """The units that were being explored where a run at rest left its tree, which are explored as they were to be."""
-    sizes, limits = arrays["tree_units"], arrays["tree_limits"]
+    sizes, turns, limits = arrays["tree_units"], arrays["tree_turns"], arrays["tree_limits"]
+    if sizes.ndim != 1 or sizes.dtype != np.int64 or turns.shape != (sizes.size, 2) or turns.dtype != np.int64:
+        raise ValueError("units of another kind")
+    goes_on = turns[:, 0] > 0
     count = int(sizes.sum())
     of_limits = (
         limits.shape == (count, len(LIMITS.names or ())) and limits.dtype == np.float64 and not np.isnan(limits).any()
     )
-    if sizes.ndim != 1 or sizes.dtype != np.int64 or np.any(sizes < 1) or count > tree.n_open or not of_limits:
+    if np.any((sizes < 1) != goes_on) or np.any(sizes < 0) or count > tree.n_open or not of_limits:
         raise ValueError("units of other nodes")
     told = _told(tree, arrays["tree_told"], int(arrays["tree_told_rows"]))
-    return tree.cut(tree.waiting.take(count, tree.relaxation.alive.size), sizes, limits.view(LIMITS).ravel(), told)
+    nodes = tree.waiting.take(count, tree.relaxation.alive.size)
+    whole = iter(tree.cut(nodes, sizes[~goes_on], limits.view(LIMITS).ravel(), told))
+    units = list[Unit]()
+    for begin, end in turns.tolist():
+        unit = units[-1] if begin > 0 and units else next(whole)
+        units.append(unit if end == 0 else _enumerated(tree, unit, begin, end))
+    return units
+
+
+def _enumerated(tree: Tree, unit: Unit, begin: int, end: int) -> Unit:
+    """A unit as `mipfs.drivers.anchors` makes it, of nodes whose places it may enumerate."""
+    M, size = tree.run.problem.M, tree.relaxation.alive.size
+    after = begin == 0 if unit.turn is None else unit.turn.end == begin
+    fits = end == -1 or (after and begin < end <= size and len(unit) == 1)
+    few = are_few(tree.run.problem, tree.run.settings.completions)
+    if M is None or not few or not fits or np.any(unit.nodes.heads["inside"] != M - (1 if end < 0 else 2)):
+        raise ValueError("nodes that are not enumerated")
+    prices = np.zeros((len(unit), tree.prices.rows))
+    turn = None if end < 0 else Turn(begin, end, begin == 0)
+    return Unit(unit.nodes, FirstDuals.none(), unit.limits, prices, True, turn)
 
 
 def _told(tree: Tree, memory: Array, rows: int) -> Told:
@@ -128,7 +161,7 @@ def check_kept(arrays: Arrays, is_wanted: bool) -> None:
 def restored(tree: Tree, arrays: Arrays) -> None:
     """Fill a tree that was not planted with what `saved` kept."""
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
-        setattr(tree, name, value if name in ("floor", "closed_at", "loss", "level") else int(value))
+        setattr(tree, name, value if name in REAL else int(value))
     proofs.restored(tree.proof, arrays)
     alive = arrays["tree_alive"]
     tree.narrow(alive)

@@ -88,6 +88,13 @@ class FirstDuals(NamedTuple):
         numbers = zip((self.ends, self.exponent, self.level, self.width), own, strict=True)
         return FirstDuals(np.append(self.packed, found.packed), *(np.concatenate(pair) for pair in numbers))
 
+    def between(self, own: slice) -> FirstDuals:
+        """Those from one up to another, whose bytes are not copied."""
+        begin = int(self.ends[own.start - 1]) if own.start else 0
+        ends = self.ends[own]
+        packed = self.packed[begin : int(ends[-1])]
+        return FirstDuals(packed, ends - begin, self.exponent[own], self.level[own], self.width[own])
+
     def part(self, at: npt.NDArray[np.int64]) -> FirstDuals:
         """Some of them."""
         begins = np.append(0, self.ends)[at].tolist()

@@ -7,6 +7,7 @@ import os
 import tempfile
 import warnings
 import weakref
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -21,12 +22,15 @@ TAIL_BYTES = 1 << 20
 """Bytes that wait in memory until they are written together."""
 PIECE_BYTES = 1 << 24
 """Bytes of an array that are looked at together."""
+KEPT_BYTES = 1 << 12
+"""Bytes from which on an array is kept as it is in memory: to copy it means fresh pages, which cost more than bytes."""
 
 
 class Tape:
     """Bytes that are written once, at the end, and read anywhere.
 
-    What cannot be written, on a full disk, say, stays in memory with a warning. A copy, and what is pickled, is all in
+    In memory a large array is kept as it is, so that whoever writes one must not change it any more. What cannot be
+    written to a file, on a full disk, say, stays in memory with a warning. A copy, and what is pickled, is all in
     memory: the file belongs to one tape, and goes with it, however the process ends.
 
     Parameters
@@ -39,6 +43,8 @@ class Tape:
     def __init__(self, folder: Path | None = None, content: bytes = b"") -> None:
         self._folder = folder
         self._tail = bytearray(content)
+        self._kept = list[memoryview]()
+        self._begins = list[int]()
         self._written = 0
         self._is_full = False
         self._lock = Lock()
@@ -74,23 +80,61 @@ class Tape:
     def extend(self, array: npt.NDArray[Any]) -> int:
         """Write the bytes of an array, which need not stand in memory; returns where that was."""
         at = len(self)
+        if self._file is None and array.nbytes >= KEPT_BYTES and array.flags.owndata and array.flags.c_contiguous:
+            self._keep(memoryview(array.reshape(-1).view(np.uint8)))
+            return at
         for piece in pieces(array):
             self.append(piece)
         return at
 
+    def _keep(self, content: memoryview) -> None:
+        """Have it behind what is written, without a copy; of a tape in memory."""
+        with self._lock:
+            for part in (memoryview(self._tail), content) if self._tail else (content,):
+                self._begins.append(self._written)
+                self._kept.append(part)
+                self._written += part.nbytes
+            self._tail = bytearray() if self._tail else self._tail
+
     def read(self, low: int, high: int) -> bytes:
         """What lies from `low` up to `high`; any thread may ask."""
         with self._lock:
+            if self._kept:
+                return b"".join(self._from_memory(low, high))
             return self._from_file(low, min(high, self._written)) + bytes(
                 self._tail[max(0, low - self._written) : max(0, high - self._written)]
             )
 
     def read_all(self, lows: Sequence[int], highs: Sequence[int]) -> bytes:
         """What lies in many places, one behind the other."""
-        if self._written:
+        if self._written and not self._kept:
             return b"".join(map(self.read, lows, highs))
-        with self._lock, memoryview(self._tail) as held:
-            return b"".join([held[low:high] for low, high in zip(lows, highs, strict=True)])
+        with self._lock:
+            return b"".join(self._all_from_memory(lows, highs))
+
+    def _all_from_memory(self, lows: Sequence[int], highs: Sequence[int]) -> Iterator[memoryview | bytearray]:
+        """What lies in many places of a tape in memory, most of them in one part each."""
+        begins, kept, tail, end = self._begins, self._kept, memoryview(self._tail), self._written
+        for low, high in zip(lows, highs, strict=True):
+            if low >= end:
+                yield tail[low - end : high - end]
+                continue
+            at = bisect_right(begins, low) - 1
+            begin, part = begins[at], kept[at]
+            if high - begin <= part.nbytes:
+                yield part[low - begin : high - begin]
+            else:
+                yield from self._from_memory(low, high)
+
+    def _from_memory(self, low: int, high: int) -> Iterator[memoryview | bytearray]:
+        """What lies from `low` up to `high`, of a tape in memory, part by part."""
+        at = bisect_right(self._begins, low) - 1
+        while at >= 0 and low < min(high, self._written):
+            begin, part = self._begins[at], self._kept[at]
+            yield part[low - begin : high - begin]
+            low, at = begin + part.nbytes, at + 1
+        if low < high:
+            yield self._tail[low - self._written : high - self._written]
 
     def _from_file(self, low: int, high: int) -> bytes:
         file = self._file
@@ -106,13 +150,28 @@ class Tape:
     def array(self) -> npt.NDArray[np.uint8]:
         """What it holds now, not copied: of a file the file itself, mapped."""
         if self._file is None:
-            found = np.frombuffer(self._tail, dtype=np.uint8)
+            found = self._joined() if self._kept else np.frombuffer(self._tail, dtype=np.uint8)
             found.flags.writeable = False
             return found
         self._flush()
         if self._tail or not self._written:
             return np.frombuffer(self.read(0, len(self)), dtype=np.uint8)
         return np.memmap(cast(Any, self._file), dtype=np.uint8, mode="r", shape=(self._written,))
+
+    def _joined(self) -> npt.NDArray[np.uint8]:
+        """All of a tape in memory in one array, which takes the place of its parts, each let go of at once."""
+        with self._lock:
+            if len(self._kept) > 1 or self._tail:
+                found, at = np.empty(len(self), dtype=np.uint8), 0
+                self._kept.reverse()
+                while self._kept:
+                    part = self._kept.pop()
+                    found[at : at + part.nbytes] = part
+                    at += part.nbytes
+                found[at:] = np.frombuffer(self._tail, dtype=np.uint8)
+                self._tail = bytearray()
+                self._kept, self._begins, self._written = [memoryview(found)], [0], found.size
+            return np.frombuffer(self._kept[0], dtype=np.uint8)
 
     def _flush(self) -> None:
         """Write what waits; where that fails, it stays in memory, as does all that comes."""

@@ -24,7 +24,7 @@ from mipfs.plumbing.tape import pieces
 from mipfs.problem import Problem
 from mipfs.readers.arrays import load_arrays, write_arrays
 
-VERSION = 7
+VERSION = 8
 """Version of a state: what the drivers keep in it."""
 ANEW = "begin the run anew"
 """What remains to be done where a state cannot be gone on with."""

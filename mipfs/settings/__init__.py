@@ -129,7 +129,12 @@ class TreeSettings(Declared):
     seconds of one core."""
     least_most: Count = 64
     """Nodes that may be handed out at a time whatever their size."""
-    least_units: Count = 32
+    batch_work: Excess = 150.0
+    """Units of `SearchSettings.unit` that the nodes of a batch may take, by what those before took, where `numbers` is
+    less: over a second of one core, so that many cores have work while what others found is put together."""
+    unit_work: Excess = 2.0
+    """Units of the same that a unit of work is to take at least where the batch is large enough: 20 ms."""
+    least_units: Count = 64
     """Units of work that a batch is cut into at least, where it has as many nodes: each is for one core."""
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""

@@ -52,7 +52,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "tree of relaxations, list, rows": ("branch", {"p": 20, "M": 6, "rows": True}, {**OFTEN, "pool_size": 8}),
     "tree of relaxations, penalties": ("branch", {"p": 24, "M": None, "lam": 0.2}, OFTEN),
     "tree of relaxations, groups": ("branch", {"p": 24, "groups": True, "M": 6, "C": 10.0}, OFTEN),
-    "enumerations": ("branch", {"p": 60, "M": 3}, OFTEN),
+    "enumerations": ("branch", {"p": 60, "M": 3}, PAIRS),
     "pairs up to a level, then all": ("branch", {"p": 80, "M": 2}, PAIRS),
     "pairs up to a level, list, rows": ("branch", {"p": 60, "M": 2, "rows": True}, {**PAIRS, "pool_size": 5}),
     "tree without a certificate": ("branch", {"p": 30, "M": 8}, {**OFTEN, "certificate": False}),
@@ -101,7 +101,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> No
     driver, kind, options = CASES[case]
     problem = made(**kind)
     whole = written(mipfs.solve(problem, driver, gap=1e-5, **options), tmp_path / "whole")
-    places, handed_out = [], 0
+    places, handed_out, turns = [], 0, 0
     with mipfs.start(problem, driver, gap=1e-5, **options) as session:
         for step, _ in enumerate(session, 1):
             run = session._run
@@ -112,8 +112,10 @@ def test_a_resumed_run_is_the_uninterrupted_one(case: str, tmp_path: Path) -> No
                 state = session.state
                 state.save(places[-1])
                 handed_out += driver == "branch" and state.arrays["tree_units"].size
+                turns += driver == "branch" and np.count_nonzero(state.arrays["tree_units"] == 0)
     assert places
     assert handed_out or case != "tree of relaxations", "no run rests while units are out"
+    assert turns or case != "enumerations", "no run rests while columns of a node are out in several units"
     for place in places[:3] + places[-1:] if driver != "branch" else places[:: -(-len(places) // 6)]:
         again = mipfs.solve(problem, driver, gap=1e-5, resume=place, **options)
         assert written(again, tmp_path / "again") == whole, place.name
