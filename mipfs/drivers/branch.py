@@ -481,6 +481,15 @@ def run(run: Run) -> Steps:
     return search(run)
 
 
+def _executor_of(options: Options) -> Executor | None:
+    """Who explores in place of threads of this process, if anyone: the workers of a client, or what the user gave."""
+    if options.client is None:
+        return options.executor
+    from mipfs.drivers.workers import Workers
+
+    return Workers(options.client)
+
+
 def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     if run.problem.is_one_master:
@@ -494,7 +503,7 @@ def search(run: Run) -> Steps:
         supports.pool = taken_over(run.options.pool, run.problem)
     one = _planted(run, supports)
     yield one.saved
-    with Exploration(one.tree) as exploration:
+    with Exploration(one.tree, _executor_of(run.options)) as exploration:
         out: Sequence[Part] = exploration.begin(one.units)
         while run.stop() is None:
             out = one.step(exploration, out)

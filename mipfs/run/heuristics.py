@@ -22,11 +22,10 @@ from mipfs.run.near_optimal import (
     SEARCH_ALLOWANCE,
     Beside,
     Evaluated,
-    Found,
-    Value,
     check_packed,
     costs_something,
 )
+from mipfs.run.outcome import Found, Value
 from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties

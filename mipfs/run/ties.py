@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Mask, changed
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value, costs_something
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, costs_something
+from mipfs.run.outcome import Value
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ from mipfs.result.advice import ends_all
 from mipfs.result.result import Result, Status
 from mipfs.result.state import Began
 from mipfs.run.carry import carry, support
-from mipfs.run.run import Observer, parameters
+from mipfs.run.parameters import parameters
+from mipfs.run.run import Observer
 from mipfs.run.side_by_side import jobs_of, limits_of
 from mipfs.selection.selection import Rows
 from mipfs.widened import widened
