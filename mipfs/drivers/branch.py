@@ -50,6 +50,7 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
+from mipfs.run.ties import near_optimal_list
 from mipfs.run.warm import OldTree
 from mipfs.separators import get_separator
 from mipfs.settings import BranchSettings, CompletionSettings
@@ -362,7 +363,7 @@ class BranchAndBound:
         if run.outcome.proof is not None:
             run.outcome.proof.widen(self.tree.n_rows)
         run.outcome.pool = self.supports.pool
-        run.outcome.found = self.supports.near_optimal()
+        run.outcome.found = near_optimal_list(self.supports)
 
     def saved(self, out: Sequence[Part] = ()) -> Arrays:
         """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
