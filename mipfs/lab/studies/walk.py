@@ -22,6 +22,7 @@ from typing import Any
 from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
+from mipfs.lab.studies.chains import Solved, walked
 from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import Fold, fold_of, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
@@ -290,22 +291,6 @@ def _say_point(point: Point) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class Solved:
-    """What came of a step.
-
-    Attributes
-    ----------
-    point : Point
-    pool : CutPool, cuts that the next step may take
-    best : tuple of str, the support that it begins from
-    """
-
-    point: Point
-    pool: CutPool
-    best: tuple[str, ...]
-
-
 class Walk:
     """Solves the problems of a path one after the other.
 
@@ -369,8 +354,6 @@ class Walk:
 
     def side_by_side(self, steps: Steps, parts: Sequence[Fold], jobs: int) -> tuple[list[Point], list[list[Point]]]:
         """The points, and those of every fold, `jobs` walks at a time."""
-        from mipfs.lab.studies.chains import walked
-
         every = [steps, *(steps.on(fold.train) for fold in parts)]
         points, *of_folds = walked(self, every, ["", *_names(parts)], jobs)
         return points, of_folds
