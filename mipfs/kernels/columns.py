@@ -169,7 +169,6 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
                     count += 1
             whole = count - count % 4
             for u in range(0, whole, 4):
-                # fmt: skip
                 p = Z[:, cols[used[u]]]
                 q = Z[:, cols[used[u + 1]]]
                 r = Z[:, cols[used[u + 2]]]
