@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mipfs import atoms
-from mipfs.data.classes import with_bounds
+from mipfs.data.against_rest import with_bounds
 from mipfs.data.instance import Instance
 from mipfs.data.stacked import INTERCEPT, stacked
 from mipfs.errors import UsageError
@@ -23,7 +23,7 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     Parameters
     ----------
     instances : the data of every class against the rest; rows, costs and forced features of the first hold, and
-        `mipfs.data.classes.weighted` gives the classes weights
+        `mipfs.data.against_rest.weighted` gives the classes weights
     **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
         weight is (`mipfs.data.stacked`); `weight_bounds`, on the user's scale, are by ``feature|class``, or by feature,
         of every class then, in place of those that the data of each class has

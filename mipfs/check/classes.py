@@ -33,8 +33,8 @@ from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
 from mipfs.check.workers import ALONE, Workers
+from mipfs.data.against_rest import of_many, weighted
 from mipfs.data.bounds import column_of
-from mipfs.data.classes import of_many, weighted
 from mipfs.data.instance import Instance
 from mipfs.data.rules import FIRST_RULES
 from mipfs.data.stacked import INTERCEPT, bounds_of, stacked

@@ -11,14 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mipfs.check.measure import Measure
 from mipfs.check.rounding import Array, U
-
-if TYPE_CHECKING:
-    from mipfs.check.joint import Measure
 
 HARMONIC_DIGITS = 300
 """Binary digits of a harmonic number: the terms of 2^40 samples are off by less than 1e-75."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.check.joint import RANKINGS, Measure
+from mipfs.check.measure import RANKINGS, Measure
 from mipfs.check.rounding import NEAR, Array, Document, U, number, require
 from mipfs.check.several import Archive
 from mipfs.data.instance import Instance

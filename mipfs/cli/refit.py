@@ -35,9 +35,9 @@ def refit(
 ) -> int:
     """Fit the SVM anew on the features of a result: a result of its own, with a certificate of its own."""
     import mipfs
+    from mipfs.cli.checks import data_of
     from mipfs.cli.output import check_page, check_target, finish
     from mipfs.cli.typed import command_line
-    from mipfs.cli.verify import data_of
     from mipfs.errors import UsageError
     from mipfs.plumbing.signals import held
     from mipfs.result import documents

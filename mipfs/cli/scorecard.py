@@ -55,9 +55,9 @@ def scorecard(
     DATA is what the result was solved on. The decision is scale · total + intercept > 0; loss, C and weights of classes
     and samples are the result's, and no points are against a sign that its weights were given.
     """
+    from mipfs.cli.checks import data_of
     from mipfs.cli.output import check_page, check_target, tell_page, write_json, write_page
     from mipfs.cli.text import say, show_blocks
-    from mipfs.cli.verify import data_of
     from mipfs.lab import scorecard as card
     from mipfs.plumbing import output_file
     from mipfs.proof.pair import sidecar_of

@@ -17,7 +17,7 @@ from mipfs.data.unknown_words import Unknown
 from mipfs.errors import DataError, LabelError, UsageError
 
 if TYPE_CHECKING:
-    from mipfs.cli.verify import Asked, Reading
+    from mipfs.cli.checks import Asked, Reading
     from mipfs.data.instance import Instance
     from mipfs.result.class_results import ClassResults
 
@@ -27,7 +27,7 @@ Read = TypeVar("Read")
 def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     """Check every point of a path against the raw data, or the one that is named, and what stands beside the proofs."""
     from mipfs.check.paths import check_path
-    from mipfs.cli.verify import data_of, given_rows, other_recipe
+    from mipfs.cli.checks import data_of, given_rows, other_recipe
     from mipfs.result import documents
     from mipfs.result.result import Result
     from mipfs.result.verification import at_work
@@ -117,9 +117,9 @@ def _read_or_why(read: Callable[[], Read], asked: Asked) -> Read | str:
 
 def _told(asked: Asked, found: DocumentReport) -> int:
     """Write and show what was found; the exit code."""
+    from mipfs.cli.checks import REJECTED
     from mipfs.cli.errors import complain
     from mipfs.cli.output import write_json
-    from mipfs.cli.verify import REJECTED
 
     write_json(_plain(found), asked.json)
     if not found.accepted:
@@ -146,8 +146,8 @@ def _plain(found: DocumentReport) -> dict[str, Any]:
 
 def _show(found: DocumentReport) -> None:
     """Print every result that was checked, the points of a path in a table; then the document."""
+    from mipfs.cli.checks import show_report
     from mipfs.cli.text import Alarm, say, show_pairs
-    from mipfs.cli.verify import show_report
     from mipfs.result.result import Result
 
     if len(found.parts) > 1 and found.parts[0].shown:
@@ -171,8 +171,8 @@ def _show(found: DocumentReport) -> None:
 
 def _show_points(parts: Sequence[PartReport]) -> None:
     """Print a line for every point of a path."""
+    from mipfs.cli.checks import MOST_LINES
     from mipfs.cli.text import number, percent, show_pairs, show_table
-    from mipfs.cli.verify import MOST_LINES
     from mipfs.result.gap import relative_gap
 
     stated = next((one for one in parts if one.report is not None), None)
@@ -192,7 +192,7 @@ def _show_points(parts: Sequence[PartReport]) -> None:
 
 def _instances(found: ClassResults, reading: Reading) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
-    from mipfs.cli.verify import as_found
+    from mipfs.cli.checks import as_found
     from mipfs.readers import read_classes
     from mipfs.readers.files import format_of
 

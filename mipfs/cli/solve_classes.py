@@ -83,7 +83,7 @@ def solve_classes(
     from mipfs.cli.output import INFEASIBLE, why_nothing
     from mipfs.cli.typed import command_line
     from mipfs.cli.weights import bounded_classes
-    from mipfs.data.classes import of_many, weighted
+    from mipfs.data.against_rest import of_many, weighted
     from mipfs.data.suspects import warn_of_suspects
     from mipfs.lab.classes import OneVsRest
     from mipfs.plumbing.signals import held

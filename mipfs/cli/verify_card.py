@@ -11,16 +11,16 @@ from mipfs.report.numbers import many
 
 if TYPE_CHECKING:
     from mipfs.check.card import CardReport
-    from mipfs.cli.verify import Asked
+    from mipfs.cli.checks import Asked
     from mipfs.result.result import Result
 
 
 def verify_card(asked: Asked, document: Mapping[str, Any]) -> int:
     """Check a card against the data of its result, and print it with what is proven of it."""
     from mipfs.check.card import CardReport
+    from mipfs.cli.checks import REJECTED
     from mipfs.cli.errors import complain
     from mipfs.cli.output import write_json
-    from mipfs.cli.verify import REJECTED
     from mipfs.result import saved_card
 
     if asked.name is not None:
@@ -42,8 +42,8 @@ def verify_card(asked: Asked, document: Mapping[str, Any]) -> int:
 
 
 def _checked(asked: Asked, document: Mapping[str, Any], result: Result) -> CardReport:
+    from mipfs.cli.checks import data_of, other_recipe, rows_of
     from mipfs.cli.options import parse_params
-    from mipfs.cli.verify import data_of, other_recipe, rows_of
     from mipfs.result import verification
 
     reading = asked.reading
@@ -77,8 +77,8 @@ def _signed(points: int) -> str:
 
 def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> None:
     """Print the card, its totals, what is proven of its features, and what was recomputed of the card."""
+    from mipfs.cli.checks import show_report
     from mipfs.cli.text import Alarm, number, percent, say, show_pairs, show_table
-    from mipfs.cli.verify import show_report
     from mipfs.report.numbers import with_asked
     from mipfs.result.saved_card import condition, exact
 

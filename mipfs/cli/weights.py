@@ -104,7 +104,7 @@ def bounded_classes(
     UsageError
         A bound that cannot be read.
     """
-    from mipfs.data.classes import with_bounds
+    from mipfs.data.against_rest import with_bounds
 
     asked = _asked(instances[0], nonnegative, nonpositive, bounds, box)
     return with_bounds(instances, *asked, on_top=True) if asked else instances

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from mipfs.data import bounds
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import shown
-
-if TYPE_CHECKING:
-    from mipfs.data.instance import Instance
 
 BALANCED = "balanced"
 ClassWeight = Mapping[Any, float] | str
@@ -43,7 +38,23 @@ def checked_weights(given: Any) -> ClassWeight | None:
     return {label: float(weight) for label, weight in given.items()}
 
 
-def of_classes(given: Any, data: Instance) -> tuple[float, float] | None:
+class Labelled(Protocol):
+    """What class weights are of: signs and weights (n,) of samples, and what the two classes are called."""
+
+    @property
+    def y(self) -> Array:
+        """±1."""
+
+    @property
+    def sample_weight(self) -> Array:
+        """The samples' own weights."""
+
+    @property
+    def labels(self) -> Any:
+        """`mipfs.data.instance.Labels`."""
+
+
+def of_classes(given: Any, data: Labelled) -> tuple[float, float] | None:
     """The weights of the classes -1 and +1; None where there are none.
 
     "balanced" is Σ weights/(2 · Σ weights of the class): scikit-learn's n/(K·n_k), samples counted by their weights.
@@ -61,7 +72,7 @@ def of_classes(given: Any, data: Instance) -> tuple[float, float] | None:
         total, positive = float(weights.sum()), float(weights[data.y > 0].sum())
         return total / (2.0 * (total - positive)), total / (2.0 * positive)
     assert isinstance(given, Mapping)
-    negative, positive = _in_order(given, (data.labels.negative, data.labels.positive))
+    negative, positive = in_order(given, (data.labels.negative, data.labels.positive))
     return negative, positive
 
 
@@ -70,34 +81,7 @@ def by_label(weights: tuple[float, float] | None, labels: Any) -> dict[str, floa
     return None if weights is None else {str(labels.negative): weights[0], str(labels.positive): weights[1]}
 
 
-def of_many(given: Any, instances: Sequence[Instance]) -> dict[str, float]:
-    """The weights of more than two classes by the text of their labels; {} where there are none.
-
-    "balanced" is Σ weights/(K · Σ weights of the class), as scikit-learn has it.
-
-    Parameters
-    ----------
-    given : what was asked for, as in `Problem`
-    instances : the data of every class against the rest
-
-    Raises
-    ------
-    UsageError
-        A label that is none of the classes, or one that is named twice.
-    """
-    given = checked_weights(given)
-    if given is None:
-        return {}
-    labels = [one.labels.positive for one in instances]
-    if given == BALANCED:
-        weights = instances[0].sample_weight
-        own = [float(weights[one.y > 0].sum()) for one in instances]
-        return {str(label): float(weights.sum()) / (len(own) * part) for label, part in zip(labels, own, strict=True)}
-    assert isinstance(given, Mapping)
-    return dict(zip(map(str, labels), _in_order(given, labels), strict=True))
-
-
-def _in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
+def in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
     """The weights of the labels, in their order; 1 of those that are not named."""
     found: dict[int, float] = {}
     for label, weight in given.items():
@@ -111,49 +95,13 @@ def _in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
     return [found.get(k, 1.0) for k in range(len(labels))]
 
 
-def weighted(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[Instance]:
-    """The data of every class against the rest, where a sample weighs in each what its own class does (`of_many`)."""
-    if not weights:
-        return [replace(one, class_weight=None) for one in instances]
-    own = np.ones(instances[0].n_samples)
-    for one in instances:
-        own[one.y > 0] = weights[str(one.labels.positive)]
-    return [replace(one, sample_weight=one.sample_weight * own, class_weight=None) for one in instances]
-
-
-def with_bounds(instances: Sequence[Instance], given: Any, *more: Any, on_top: bool = False) -> list[Instance]:
-    """The data of every class against the rest with bounds on its weights, on the user's scale.
-
-    Parameters
-    ----------
-    instances : the data of every class against the rest
-    given, *more : mappings of ``feature|class``, or of a feature, for every class, to (lower, upper); all of them hold
-    on_top : whether the bounds that the data has hold, too
-
-    Raises
-    ------
-    UsageError
-        See `mipfs.data.bounds.settled`.
-    """
-    first = instances[0]
-    labels = [one.labels.positive for one in instances]
-    names = bounds.by_class(first.index, labels)
-    checked = bounds.both(*(bounds.settled(one, names, first.like, first.groups) for one in (given, *more)))
-    own = [bounds.of_class(checked, first.index, label) for label in labels]
-    kept = [one.weight_bounds if on_top else {} for one in instances]
-    return [
-        replace(one, weight_bounds=bounds.both(here, there))
-        for one, here, there in zip(instances, kept, own, strict=True)
-    ]
-
-
 class Weighted:
     """What a problem has of class weights: it has `data`, and `class_weight` as it was given."""
 
     data: Any
     class_weight: Any
 
-    def _take_class_weight(self, source: Instance) -> None:
+    def _take_class_weight(self, source: Any) -> None:
         """Settle them: the data's own where nobody says others, and an empty table for none."""
         given = source.class_weight if self.class_weight is None else self.class_weight
         object.__setattr__(self, "class_weight", checked_weights(given) or {})

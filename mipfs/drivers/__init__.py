@@ -60,6 +60,11 @@ def capabilities() -> dict[str, Capability]:
     return {name: get_driver(name).CAPABILITY for name in DRIVERS}
 
 
+def going_on() -> list[str]:
+    """The drivers that go on from an earlier result."""
+    return [name for name, one in capabilities().items() if one.goes_on]
+
+
 @declared
 def solve(
     model: Any,
@@ -243,7 +248,7 @@ def _opened(
         state.check(problem, name)
     keeper = Keeper() if stepwise and not why_no_state else keeper
     kept: dict[str, Any] = {"keeper": keeper, "resume": state, "why_no_state": why_no_state}
-    kept["warm"] = last.warm_for(model, compiled, problem, name, warm, is_resumed=state is not None)
+    kept["warm"] = last.warm_for(model, compiled, problem, going_on(), name, warm, is_resumed=state is not None)
     # What `widened` or `in_unit` made is no data of the user's, of which the result will be.
     data = None if compiled.data.constant or compiled.data.exponent else compiled.atoms.raw
     return Session(model, problem, name, module, checked, own=own, data=data, **kept, **asked)

@@ -50,6 +50,7 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
+from mipfs.run.ties import near_optimal_list
 from mipfs.run.warm import OldTree
 from mipfs.separators import get_separator
 from mipfs.settings import BranchSettings, CompletionSettings
@@ -363,7 +364,7 @@ class BranchAndBound:
         if run.outcome.proof is not None:
             run.outcome.proof.widen(self.tree.n_rows)
         run.outcome.pool = self.supports.pool
-        run.outcome.found = self.supports.near_optimal()
+        run.outcome.found = near_optimal_list(self.supports)
 
     def saved(self, out: Sequence[Part] = ()) -> Arrays:
         """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
@@ -482,6 +483,15 @@ def run(run: Run) -> Steps:
     return search(run)
 
 
+def _executor_of(options: Options) -> Executor | None:
+    """Who explores in place of threads of this process, if anyone: the workers of a client, or what the user gave."""
+    if options.client is None:
+        return options.executor
+    from mipfs.drivers.workers import Workers
+
+    return Workers(options.client)
+
+
 def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     if run.problem.is_one_master:
@@ -495,7 +505,7 @@ def search(run: Run) -> Steps:
         supports.pool = taken_over(run.options.pool, run.problem)
     one = _planted(run, supports)
     yield one.saved
-    with Exploration(one.tree) as exploration:
+    with Exploration(one.tree, _executor_of(run.options)) as exploration:
         out: Sequence[Part] = exploration.begin(one.units)
         while run.stop() is None:
             out = one.step(exploration, out)

@@ -141,18 +141,14 @@ class Exploration:
     Parameters
     ----------
     tree : Tree, planted: what is in play does not change any more
+    executor : Executor, optional, who explores in place of these threads
     """
 
-    def __init__(self, tree: Tree) -> None:
-        options = tree.run.options
+    def __init__(self, tree: Tree, executor: Executor | None = None) -> None:
         self.tree = tree
-        self._here = Threads(at_work(options.threads))
+        self._here = Threads(at_work(tree.run.options.threads))
         self._out = list[Part]()
-        self._executor: Executor = options.executor or self._here
-        if options.client is not None:
-            from mipfs.drivers.workers import Workers
-
-            self._executor = Workers(options.client)
+        self._executor: Executor = executor or self._here
 
     def __enter__(self) -> Exploration:
         self._here.open(self.tree)

@@ -42,6 +42,8 @@ from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.near_optimal import LISTED_GAP, is_asked
 from mipfs.run.run import Run, Steps
+from mipfs.run.swaps import climb
+from mipfs.run.ties import near_optimal_list
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
@@ -160,7 +162,7 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         elif master.n_nodes // settings.rounding_nodes > rounded:
             supports.round(point.separate)
             if rounded < 0:
-                supports.search(pool)
+                climb(supports, pool)
             rounded = master.n_nodes // settings.rounding_nodes
         supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
@@ -169,7 +171,7 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
             run.rest_copied(partial(master_state.saved, master, supports, rounded, earlier))
         yield None
     yield run.left_at(partial(master_state.saved, master, supports, rounded, earlier))
-    run.outcome.found = supports.near_optimal()
+    run.outcome.found = near_optimal_list(supports)
     _leave(run, master, earlier)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from mipfs import drivers
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
@@ -51,12 +51,15 @@ def warm_for(
     model: Any,
     compiled: Problem,
     problem: Problem,
+    able: Collection[str],
     driver: str,
     given: Result | str | Path | bool | None,
     *,
     is_resumed: bool,
 ) -> Warm | None:
     """What a run begins from: a result that is given, or the model's last one; None for nothing.
+
+    `able` : the drivers that go on from a result.
 
     Raises
     ------
@@ -68,28 +71,23 @@ def warm_for(
     if given is not None and given is not True:
         if is_resumed:
             raise UsageError("warm and resume both say where to go on; leave one of them out")
-        if not _goes_on(driver):
-            able = ", ".join(name for name, one in drivers.capabilities().items() if one.goes_on)
-            raise UsageError(f"warm is for the drivers {able}, not {driver!r}; leave it out")
+        if driver not in able:
+            raise UsageError(f"warm is for the drivers {', '.join(able)}, not {driver!r}; leave it out")
         result = given if isinstance(given, Result) else Result.load(given)
         return warm_of(result, compiled, problem)
-    found = before(model, compiled, driver)
+    found = before(model, compiled) if driver in able else None
     return None if found is None else warm_of(found, compiled, problem)
 
 
-def before(model: Any, compiled: Problem, driver: str | None) -> Result | None:
+def before(model: Any, compiled: Problem) -> Result | None:
     """The last result of a model, where it says something of what the model is now; the log says why it does not."""
     result = kept(model)
-    if result is None or not (driver is None or _goes_on(driver)):
+    if result is None:
         return None
     reason = why_cold(result, compiled)
     if reason:
         LOG.info("the last result of the model is not gone on from, for %s", reason)
     return None if reason else result
-
-
-def _goes_on(driver: str) -> bool:
-    return bool(drivers.get_driver(driver).CAPABILITY.goes_on)
 
 
 def _holder(model: Any) -> Any:

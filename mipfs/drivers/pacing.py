@@ -22,6 +22,7 @@ from mipfs.plumbing.arrays import Arrays
 from mipfs.result.gap import relative_gap
 from mipfs.run.aside import Climb, Strand
 from mipfs.run.heuristics import Supports
+from mipfs.run.swaps import climb
 from mipfs.settings import SearchSettings
 
 Offer = tuple[npt.NDArray[np.float32], float]
@@ -112,7 +113,7 @@ class Search:
         if min(run.problem.data.n_samples, run.problem.atoms.count) >= run.settings.root.large:
             # a climb costs a small part of the root
             supports.splice(most=self.settings.spliced)
-            supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
+            climb(supports, supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def round(self) -> None:
         """Round the weights that explorations left for it, to incumbents."""

@@ -30,6 +30,7 @@ from mipfs.kernels.bound import gains, rounded_down, traded
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED
+from mipfs.run.swaps import climb
 from mipfs.run.warm import OldTree
 
 States = npt.NDArray[np.int8]
@@ -187,7 +188,7 @@ class Replanting:
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
             return False
-        tree.supports.search(tree.supports.pool)  # what the incumbent leaves open is what there is to do
+        climb(tree.supports, tree.supports.pool)  # what the incumbent leaves open is what there is to do
         self._plant()
         if self.open <= OPENED * self.leaves:
             return True

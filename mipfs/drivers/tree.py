@@ -41,6 +41,7 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
+from mipfs.run.swaps import climb
 from mipfs.settings import TreeSettings
 
 LEAVES = subtree.LEAF, subtree.BARREN
@@ -192,7 +193,7 @@ class Tree(TreeProof):
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
         n_samples = self.run.problem.data.n_samples
         if n_samples < min(self.run.problem.atoms.count, self.run.settings.root.large):
-            self.supports.search(self.supports.pool)
+            climb(self.supports, self.supports.pool)
 
     def begin_anew(self) -> None:
         """Forget the open nodes and the proof."""

@@ -28,32 +28,47 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
     first : (m,) the first sample of every kind; empty where it was given up, and `kind` is of no use then
     parent : (m,) the kind before
     """
-    count, live, room = sizes.size, sizes.size, 2 * sizes.size + 64
-    parent, held = np.empty(room, np.int32), np.zeros(room, np.int64)
+    count = sizes.size
+    live = sizes.size
+    room = 2 * sizes.size + 64
+    parent = np.empty(room, np.int32)
+    held = np.zeros(room, np.int64)
     for k in range(count):
-        parent[k], held[k] = k, sizes[k]
+        parent[k] = k
+        held[k] = sizes[k]
     size = 1024
-    of, what = np.empty(size, np.int32), np.empty(size, np.uint64)
-    when, to = np.zeros(size, np.int64), np.empty(size, np.int32)
+    of = np.empty(size, np.int32)
+    what = np.empty(size, np.uint64)
+    when = np.zeros(size, np.int64)
+    to = np.empty(size, np.int32)
     nobody = np.empty(0, np.int64), np.empty(0, np.int32)
     for j in range(indptr.size - 1):
         used = 0
         for s in range(indptr[j], indptr[j + 1]):
             i = indices[s]
-            k, x = kind[i], bits[s]
+            k = kind[i]
+            x = bits[s]
             # Open addressing; a slot whose `when` is not this column counts as empty, so no column clears the table.
             at = _slot(k, x, size)
             while when[at] == j + 1 and not (of[at] == k and what[at] == x):
                 at = (at + 1) & (size - 1)
             if when[at] != j + 1:
                 if count == room:
-                    more, parent_more = np.zeros(2 * room, np.int64), np.empty(2 * room, np.int32)
+                    more = np.zeros(2 * room, np.int64)
+                    parent_more = np.empty(2 * room, np.int32)
                     copy_to(held, more)
                     copy_to(parent, parent_more)
-                    held, parent, room = more, parent_more, 2 * room
+                    held = more
+                    parent = parent_more
+                    room = 2 * room
                 parent[count] = parent[k]
-                of[at], what[at], when[at], to[at] = k, x, j + 1, count
-                count, live, used = count + 1, live + 1, used + 1
+                of[at] = k
+                what[at] = x
+                when[at] = j + 1
+                to[at] = count
+                count = count + 1
+                live = live + 1
+                used = used + 1
             new = to[at]
             kind[i] = new
             held[k] -= 1
@@ -61,25 +76,37 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
             live -= held[k] == 0
             if 2 * used > size:
                 # The table is kept at most half full: the entries of this column move to one of twice the size.
-                of_old, what_old, when_old, to_old = of, what, when, to
+                of_old = of
+                what_old = what
+                when_old = when
+                to_old = to
                 size *= 2
-                of, what = np.empty(size, np.int32), np.empty(size, np.uint64)
-                when, to = np.zeros(size, np.int64), np.empty(size, np.int32)
+                of = np.empty(size, np.int32)
+                what = np.empty(size, np.uint64)
+                when = np.zeros(size, np.int64)
+                to = np.empty(size, np.int32)
                 for old in range(size // 2):
                     if when_old[old] == j + 1:
                         at = _slot(of_old[old], what_old[old], size)
                         while when[at] == j + 1:
                             at = (at + 1) & (size - 1)
-                        of[at], what[at], when[at], to[at] = of_old[old], what_old[old], j + 1, to_old[old]
+                        of[at] = of_old[old]
+                        what[at] = what_old[old]
+                        when[at] = j + 1
+                        to[at] = to_old[old]
         if live > most:
             return nobody
     # Kinds are numbered by their first samples; those that lost all samples get no number.
-    number, found = np.full(count, -1, np.int32), 0
-    first, before = np.empty(live, np.int64), np.empty(live, np.int32)
+    number = np.full(count, -1, np.int32)
+    found = 0
+    first = np.empty(live, np.int64)
+    before = np.empty(live, np.int32)
     for i in range(kind.size):
         k = kind[i]
         if number[k] < 0:
-            number[k], first[found], before[found] = found, i, parent[k]
+            number[k] = found
+            first[found] = i
+            before[found] = parent[k]
             found += 1
         kind[i] = number[k]
     return first, before

@@ -106,7 +106,8 @@ class Iterate(NamedTuple):
 def slope(t, line):  # type: ignore[no-untyped-def]
     """First and second derivative of φ at t along a `Line`."""
     rows, m, q, alpha, c, rho, a0, a1 = line
-    first, second = a0 + a1 * t, a1
+    first = a0 + a1 * t
+    second = a1
     for r in range(rows.size):
         i = rows[r]
         # β_i = clip(v, 0, c_i): at either end the smoothed loss is linear and has no curvature.
@@ -122,7 +123,9 @@ def slope(t, line):  # type: ignore[no-untyped-def]
 @compiled()
 def line_search(line, f0):  # type: ignore[no-untyped-def]
     """A step at which |φ'| is at most `FLAT` of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
-    t, low, high = 1.0, 0.0, np.inf
+    t = 1.0
+    low = 0.0
+    high = np.inf
     for _ in range(SEARCH_STEPS):
         first, second = slope(t, line)
         if abs(first) <= FLAT * abs(f0):
@@ -153,7 +156,8 @@ def inner_set(rows, m, alpha, c, rho, beta, inner):  # type: ignore[no-untyped-d
 def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
     """The rows that stay: 0 < α_i < c_i, and about `target` margins nearest to 1. Returns their number."""
     n = m.size
-    low, high = 0.0, 0.0
+    low = 0.0
+    high = 0.0
     for i in range(n):
         high = max(high, abs(1.0 - m[i]))
     width = high
@@ -188,7 +192,8 @@ def first_values(at):  # type: ignore[no-untyped-def]
     for i in range(m.size):
         inner[i] = i
     combine(at.A, inner, alpha, g)
-    primal, rest = 0.0, 0.0
+    primal = 0.0
+    rest = 0.0
     for j in range(at.k):
         primal += 0.5 * u[j] * u[j]
         rest += 0.5 * g[j] * g[j]
@@ -265,7 +270,9 @@ def advance(at, rows):  # type: ignore[no-untyped-def]
     for r in range(rows.size):
         q[rows[r]] = dot_row(A, rows[r], direction)
     # Along the step φ has the slope f0 at its start; what is not the loss has the slope a0 and the curvature a1.
-    a0, a1, f0 = 0.0, 0.0, 0.0
+    a0 = 0.0
+    a1 = 0.0
+    f0 = 0.0
     for j in range(g.size):
         f0 += g[j] * direction[j]
         a0 -= fixed[j] * direction[j]
@@ -308,7 +315,10 @@ def take_over(at, rows):  # type: ignore[no-untyped-def]
     k, u, g, fixed, m, c, alpha, beta = at.k, at.u, at.g, at.fixed, at.m, at.c, at.alpha, at.beta
     inner_set(rows, m, alpha, c, at.state[0], beta, at.inner)
     combine(at.A, rows, beta, g)
-    norm, dual_norm, loss, total = 0.0, 0.0, 0.0, 0.0
+    norm = 0.0
+    dual_norm = 0.0
+    loss = 0.0
+    total = 0.0
     for j in range(k):
         norm += u[j] * u[j]
         dual_norm += (g[j] + fixed[j]) ** 2
@@ -324,7 +334,8 @@ def take_over(at, rows):  # type: ignore[no-untyped-def]
 @compiled()
 def iterate_of(given, u, alpha, state, work):  # type: ignore[no-untyped-def]
     """An `Iterate` whose vectors are rows of `work` (7, n + d)."""
-    n, d = n_rows(given.A), u.size
+    n = n_rows(given.A)
+    d = u.size
     return Iterate(
         given.A, given.c, given.k, u, alpha, state,
         work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :d], work[5, :d], work[6, :d],
@@ -349,7 +360,8 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     """
     own = iterate_of(given, u, alpha, state, work)
     at = lent(own)
-    n, last = alpha.size, state[2] + pace.steps
+    n = alpha.size
+    last = state[2] + pace.steps
     primal, gap = first_values(at)
     target = max(6 * u.size + 64, n // 10) if pace.shrink else n
     while state[2] < last:

@@ -81,9 +81,12 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
     handed : samples, grid, SigmaRows, limits, Given, pieces, Own; the others as in `mipfs.kernels.structures`
     """
     samples, grid, rows, limits, given, pieces, own = lent(handed)
-    lanes, room, rules = own.lanes, own.room, given.rules
+    lanes = own.lanes
+    room = own.room
+    rules = given.rules
     plant_all(pieces)
-    count, solved = ZERO, ZERO
+    count = ZERO
+    solved = ZERO
     while own.work.stop[0] == 0:
         if solved < rules.budget:
             count = call(steps.begin, given, grid, rows, limits, pieces, own, count)
@@ -129,7 +132,8 @@ def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
     The first call begins with it, which `lanes.used` = 0 says; then it is in the first lane. `handed` : as of `explore`
     """
     samples, grid, rows, limits, given, pieces, own = lent(handed)
-    lanes, rules = own.lanes, given.rules
+    lanes = own.lanes
+    rules = given.rules
     if lanes.used[0] == 0:
         plant_all(pieces)
         call(steps.begin, given, grid, rows, limits, pieces, own, ZERO)
@@ -159,8 +163,12 @@ def advance(given, rows, own, loss, count, steps):  # type: ignore[no-untyped-de
     """Some iterations of the first `count` nodes."""
     shape, factor, lanes, room = given.shape, given.factor, own.lanes, own.room
     A, V, back, across = factor.A, factor.V, factor.back, factor.across
-    x, m, d = lanes.x[:count], lanes.m[:count], lanes.d[:count]
-    e, s, t = room.e[:count], room.s[:count], room.t[:count]
+    x = lanes.x[:count]
+    m = lanes.m[:count]
+    d = lanes.d[:count]
+    e = room.e[:count]
+    s = room.s[:count]
+    t = room.t[:count]
     for _ in range(steps):
         weights_step(shape, rows, lanes, count)
         _margins_step(shape, lanes, loss, count)
@@ -224,7 +232,9 @@ def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
 def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
-    a, omega, margins = room.a[:count], room.omega[:count], room.margins[:count]
+    a = room.a[:count]
+    omega = room.omega[:count]
+    margins = room.margins[:count]
     _in_box(shape, lanes, count, a)
     np.dot(a, A, omega)
     np.dot(lanes.w[:count], A.T, margins)
@@ -237,7 +247,9 @@ def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
 def _fill(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Begin with the nodes in the lanes from `begin` to `count`."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
-    a, omega, m = room.a[begin:count], room.omega[begin:count], lanes.m[begin:count]
+    a = room.a[begin:count]
+    omega = room.omega[begin:count]
+    m = lanes.m[begin:count]
     _enter_lanes(shape, given.alive.M, rows, pieces, own, begin, count)
     np.dot(a, A, omega)
     _warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
@@ -255,7 +267,8 @@ def _margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
         part = f4(1) / lanes.rm[b]
         proximal(loss.proximal, lanes.m[b, :n], lanes.d[b, :n], shape.c, part, shape.relax, lanes.alpha[b, :n])
         for k in range(shape.bends.size):
-            m, d = lanes.m[b, n + k], lanes.d[b, n + k]
+            m = lanes.m[b, n + k]
+            d = lanes.d[b, n + k]
             short = max(shape.bends[k] - (m + m - d), f4(0))
             lanes.alpha[b, n + k] = short
             lanes.d[b, n + k] = d + shape.relax * (m - d + short)
@@ -275,9 +288,12 @@ def _mean_product(d, y):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, fastmath=True)
 def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
     """α of the first `count` nodes, a (B, N): in units of the largest weight, in its box, both classes in balance."""
-    y, top, n = shape.y, shape.top, shape.y.size
+    y = shape.y
+    top = shape.top
+    n = shape.y.size
     for b in range(count):
-        up, down = f4(0), f4(0)
+        up = f4(0)
+        down = f4(0)
         for i in range(n):
             value = max(lanes.rm[b] * lanes.alpha[b, i], f4(0))
             value = min(value, top[i])
@@ -307,9 +323,14 @@ def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: igno
 
     a (B, N) α, omega (B, q) A'α, margins (B, N) of w and the intercept
     """
-    c, loss = samples.c, samples.loss
-    n, G = c.size, shape.first.size - 1
-    wide, other, spare, sums = np.empty(n), np.empty(n), np.zeros(n), np.empty(2)
+    c = samples.c
+    loss = samples.loss
+    n = c.size
+    G = shape.first.size - 1
+    wide = np.empty(n)
+    other = np.empty(n)
+    spare = np.zeros(n)
+    sums = np.empty(2)
     gain = np.empty(G)
     for b in range(count):
         for i in range(n):
@@ -335,7 +356,8 @@ def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: igno
 def _best_gains(shape, costs, omega, states, room, gain):  # type: ignore[no-untyped-def]
     """What the forced atoms and the best of the free ones take off g."""
     first = shape.first
-    total, k = 0.0, 0
+    total = 0.0
+    k = 0
     for g in range(first.size - 1):
         value = 0.0
         for j in range(first[g], first[g + 1]):
@@ -369,7 +391,8 @@ def _of_ends(shape, a, margins, is_early):  # type: ignore[no-untyped-def]
     a, margins : (N,) α, and those of w;  as in `missed_by`, but that breaking a row is not to be feared for ever
     """
     n = shape.y.size
-    cost, lost = 0.0, 0.0
+    cost = 0.0
+    lost = 0.0
     for k in range(shape.bends.size):
         cost -= np.float64(a[n + k]) * shape.bends[k]
         broken = np.float64(shape.bends[k] - margins[n + k])
@@ -391,7 +414,8 @@ def missed_by(sides, y, sigma, is_early):  # type: ignore[no-untyped-def]
     count = indptr.size - 1
     lost = 0.0
     for r in range(count):
-        activity, whole = 0.0, 0.0
+        activity = 0.0
+        whole = 0.0
         for s in range(indptr[r], indptr[r + 1]):
             activity += data[s] * sigma[indices[s]]
             whole += abs(data[s]) * sigma[indices[s]]
@@ -467,7 +491,9 @@ def _room_of(sides, piece):  # type: ignore[no-untyped-def]
 def _insert(bounds, of, node, at, one):  # type: ignore[no-untyped-def]
     """Put a node (bound, piece, number) in place of the one at `at`, and up to where its bound belongs."""
     while at > 0 and bounds[at - 1] > one[0]:
-        bounds[at], of[at], node[at] = bounds[at - 1], of[at - 1], node[at - 1]
+        bounds[at] = bounds[at - 1]
+        of[at] = of[at - 1]
+        node[at] = node[at - 1]
         at -= 1
     bounds[at], of[at], node[at] = one
 
@@ -484,22 +510,29 @@ def _last_of(of, found, i):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _enter_lanes(shape, M, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Put nodes into the lanes from `begin` to `count`, and the dual vectors that they begin with in `room.a`."""
-    lanes, room, work = own.lanes, own.room, own.work
+    lanes = own.lanes
+    room = own.room
+    work = own.work
     for b in range(begin, count):
-        i, t = lanes.of[b], lanes.node[b]
+        i = lanes.of[b]
+        t = lanes.node[b]
         node = pieces.nodes[i, t]
         copy_to(pieces.states[i, t], lanes.states[b])
         inside = 0
         for g in range(lanes.states.shape[1]):
             inside += lanes.states[b, g] == INSIDE
         lanes.room[b] = -1 if M < 0 else max(0, M - inside)
-        lanes.used[b], lanes.scale[b], lanes.value[b] = 0, f4(0), f4(0)
+        lanes.used[b] = 0
+        lanes.scale[b] = f4(0)
+        lanes.value[b] = f4(0)
         copy_to(pieces.prices[i, node.parent], lanes.y[b])
         drop_idle(rows.sides, lanes.states.shape[1] if M < 0 else M, lanes.states[b], lanes.y[b], work.idle)
         copy_to(lanes.y[b], lanes.paid[b])
         reprice(rows, lanes, b, work.priced, work.dense)
-        lanes.rx[b], lanes.rm[b] = shape.rx, shape.rm
-        lanes.lower[b], lanes.upper[b] = -np.inf, np.inf
+        lanes.rx[b] = shape.rx
+        lanes.rm[b] = shape.rm
+        lanes.lower[b] = -np.inf
+        lanes.upper[b] = np.inf
         copy_to(room.kept[i, node.start], room.a[b])
         for k in range(shape.bends.size):
             room.a[b, shape.y.size + k] /= shape.sizes[k]
@@ -514,7 +547,8 @@ def _warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-u
     """
     first = shape.first
     for b in range(begin, count):
-        i, t = lanes.of[b], lanes.node[b]
+        i = lanes.of[b]
+        t = lanes.node[b]
         for g in range(first.size - 1):
             size = f4(pieces.weights[i, t, g] / root)
             square = f4(0)
@@ -549,18 +583,22 @@ def adapt(lanes, n, first, count):  # type: ignore[no-untyped-def]
         used = lanes.used[b]
         if used != first and used != 2 * first and used != 4 * first and used != 8 * first:
             continue
-        old_x, old_m = lanes.rx[b], lanes.rm[b]
+        old_x = lanes.rx[b]
+        old_m = lanes.rm[b]
         new_x = _penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
         new_m = _penalty_of(lanes.m[b, :n], lanes.d[b, :n], f4(1), old_m)
         _rescale(lanes.x[b], lanes.c[b], old_x / new_x)
         _rescale(lanes.m[b], lanes.d[b], old_m / new_m)
-        lanes.rx[b], lanes.rm[b], lanes.scale[b] = new_x, new_m, f4(0)
+        lanes.rx[b] = new_x
+        lanes.rm[b] = new_m
+        lanes.scale[b] = f4(0)
 
 
 @compiled(nogil=True, fastmath=True)
 def _penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
     """old·‖c − x‖/‖x − away‖, a tenth of the old penalty at least and ten times it at most."""
-    up, down = f4(0), f4(0)
+    up = f4(0)
+    down = f4(0)
     for j in range(x.size):
         up += (c[j] - x[j]) ** 2
         down += (x[j] - away) ** 2
@@ -584,11 +622,18 @@ def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
     for rows in (lanes.y, lanes.paid):
         copy_to(rows[from_], rows[to])
     copy_to(lanes.states[from_], lanes.states[to])
-    lanes.intercept[to], lanes.rx[to], lanes.rm[to] = lanes.intercept[from_], lanes.rx[from_], lanes.rm[from_]
-    lanes.scale[to], lanes.room[to], lanes.of[to] = lanes.scale[from_], lanes.room[from_], lanes.of[from_]
-    lanes.node[to], lanes.used[to] = lanes.node[from_], lanes.used[from_]
-    lanes.lower[to], lanes.upper[to] = lanes.lower[from_], lanes.upper[from_]
-    lanes.value[to], lanes.constant[to] = lanes.value[from_], lanes.constant[from_]
+    lanes.intercept[to] = lanes.intercept[from_]
+    lanes.rx[to] = lanes.rx[from_]
+    lanes.rm[to] = lanes.rm[from_]
+    lanes.scale[to] = lanes.scale[from_]
+    lanes.room[to] = lanes.room[from_]
+    lanes.of[to] = lanes.of[from_]
+    lanes.node[to] = lanes.node[from_]
+    lanes.used[to] = lanes.used[from_]
+    lanes.lower[to] = lanes.lower[from_]
+    lanes.upper[to] = lanes.upper[from_]
+    lanes.value[to] = lanes.value[from_]
+    lanes.constant[to] = lanes.constant[from_]
 
 
 @compiled(nogil=True)
@@ -613,7 +658,8 @@ def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untype
     for b in range(count):
         limit = limits[lanes.of[b]]
         node = pieces.nodes[lanes.of[b], lanes.node[b]]
-        edge, lower = limit.cutoff / size, lanes.lower[b]
+        edge = limit.cutoff / size
+        lower = lanes.lower[b]
         known = node.bound / size if limit.rises != 0.0 else -np.inf
         is_over = lower >= edge + BEYOND * abs(edge)
         is_clear = _are_clear(lower, lanes.upper[b], edge, known, limit, rules, own.work.steering)
@@ -649,7 +695,9 @@ def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-unty
 
     One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn`.
     """
-    lanes, work, earned = own.lanes, own.work, own.earned
+    lanes = own.lanes
+    work = own.work
+    earned = own.earned
     n = samples.y.size
     alpha = work.alphas[0, :n]
     for f in range(found):
@@ -686,7 +734,8 @@ def _ends_to_grid(shape, best, size, q, whole, v, g):  # type: ignore[no-untyped
 
     One that is no number, or too large for the grid, is 0.
     """
-    n, total = shape.y.size, 0.0
+    n = shape.y.size
+    total = 0.0
     for k in range(shape.bends.size):
         nu = np.float64(best[n + k]) * shape.sizes[k] * size
         one = np.rint(nu * 2.0**q)
@@ -704,10 +753,13 @@ def scores_above(scoring, first, earned, found):  # type: ignore[no-untyped-def]
     holds the one rounding of each d, too.
     """
     X, center, norms, centers = scoring.X, scoring.center, scoring.norms, scoring.centers
-    v, omega = earned.v[:found], earned.omega[:found]
+    v = earned.v[:found]
+    omega = earned.omega[:found]
     np.dot(v, X, omega)
     for f in range(found):
-        total, absolute, square = 0.0, 0.0, 0.0
+        total = 0.0
+        absolute = 0.0
+        square = 0.0
         for i in range(scoring.samples):
             total += v[f, i]
             absolute += abs(v[f, i])
@@ -742,11 +794,15 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
     now.room = free if alive.M < 0 else min(alive.M - now.forced, free)
     now.is_leaf = free == 0
     now.completes = False
-    now.missing, now.edge = 0.0, limit.cutoff
-    now.lower, now.upper = lanes.lower[b], lanes.upper[b]
-    newton.rho, newton.intercept = 1.0, lanes.intercept[b]
+    now.missing = 0.0
+    now.edge = limit.cutoff
+    now.lower = lanes.lower[b]
+    now.upper = lanes.upper[b]
+    newton.rho = 1.0
+    newton.intercept = lanes.intercept[b]
     newton.why = STALLED if lanes.used[b] >= rules.most else 0
-    now.undecided, now.sum = 0, 0.0
+    now.undecided = 0
+    now.sum = 0.0
     for t in range(now.count):
         g = work.columns[t]
         square = 0.0
@@ -754,8 +810,10 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
             square += np.float64(lanes.w[b, j]) ** 2
         sigma = 1.0 if t < now.forced else np.float64(lanes.sigma[b, g])
         if not (square < np.inf and 0.0 <= sigma <= 1.0):  # the iterations ran away
-            square, sigma = 0.0, 0.0
-        work.w[t], work.sigma[t] = np.sqrt(square), sigma
+            square = 0.0
+            sigma = 0.0
+        work.w[t] = np.sqrt(square)
+        work.sigma[t] = sigma
         now.sum += sigma
         now.undecided += min(sigma, 1.0 - sigma) > rules.integral
 
@@ -763,7 +821,8 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
 @compiled(nogil=True, inline="always")
 def _earn(given, grid, sides, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
     """The bound that a dual vector and prices earn, and what they fix; left in the first free slot of the piece."""
-    work, earned = own.work, own.earned
+    work = own.work
+    earned = own.earned
     now = work.now[0]
     columns = work.columns[: now.count]
     for t in range(now.count):

@@ -161,9 +161,12 @@ class Lanes(NamedTuple):
         x, c, w = (np.empty((B, q), f4) for _ in range(3))
         m, d, alpha, best = (np.empty((B, n), f4) for _ in range(4))
         scale, value, intercept, rx, rm = (np.empty(B, f4) for _ in range(5))
-        y, paid = np.zeros((B, rows)), np.zeros((B, rows))
+        y = np.zeros((B, rows))
+        paid = np.zeros((B, rows))
         room, of, node, used = (np.empty(B, np.int64) for _ in range(4))
-        sigma, costs, states = np.empty((B, G), f4), np.empty((B, G), f4), np.empty((B, G), np.int8)
+        sigma = np.empty((B, G), f4)
+        costs = np.empty((B, G), f4)
+        states = np.empty((B, G), np.int8)
         return cls(
             x, c, w, m, d, alpha, best, sigma, states, scale, costs, value, y, paid, np.zeros(B),
             intercept, rx, rm, room, of, node, used, np.empty(B), np.empty(B),

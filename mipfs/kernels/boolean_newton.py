@@ -249,7 +249,8 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
 @compiled(nogil=True, inline="always")
 def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
     """The margins of a warm start, and scratch for the steps."""
-    n, q = samples.y.size, in_play.cols.size
+    n = samples.y.size
+    q = in_play.cols.size
     state.lower = -np.inf
     state.upper = np.inf
     state.seen_lower = -np.inf
@@ -278,7 +279,8 @@ def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
 def values(samples, point, path, state):  # type: ignore[no-untyped-def]
     """β, the loss and g(β) at the margins."""
     at_margins(samples.loss.at_margins, path.m, point.alpha, samples.c, state.rho, path.beta, path.sums)
-    state.loss, state.dual = path.sums[0], path.sums[1]
+    state.loss = path.sums[0]
+    state.dual = path.sums[1]
 
 
 @compiled(nogil=True, inline="always")
@@ -292,7 +294,8 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
     follow(Z, in_play.cols, path)
     judge(samples, in_play, goal, point, path, state)
     state.rose = state.lower > state.seen_lower
-    state.seen_lower, state.seen_upper = state.lower, state.upper
+    state.seen_lower = state.lower
+    state.seen_upper = state.upper
     steering = goal.steering
     if state.why == 0 and (state.steps >= steering.slice or state.stalls > steering.stalls or goal.stop[0] != 0):
         state.why = STALLED

@@ -87,7 +87,8 @@ def earned(
     inside : int, the first of the free atoms up to here are fixed to 1
     outside : int, those from here on are fixed to 0
     """
-    value, size = g, abs(g)
+    value = g
+    size = abs(g)
     for t in range(len(held)):
         value -= held[t]
         size += abs(held[t])
@@ -106,7 +107,8 @@ def earned(
     inside = 0
     while inside < count and traded(bound, free[inside], following) >= cutoff:
         inside += 1
-    low, outside = count, count if room <= 0 else len(free)
+    low = count
+    outside = count if room <= 0 else len(free)
     while low < outside:  # falling gains: what fixes one fixes all after it
         middle = (low + outside) // 2
         if traded(bound, weakest, free[middle]) >= cutoff:

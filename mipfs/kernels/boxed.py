@@ -105,7 +105,8 @@ def boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
     _times(given.A, u, at.m)
-    gap, moves = np.inf, 0
+    gap = np.inf
+    moves = 0
     while state[2] < last:
         at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
         primal, dual, error, slack = _slopes(given, at, state[0])
@@ -138,7 +139,9 @@ def _stiffness(given, rho):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _pull(given, at, rho):  # type: ignore[no-untyped-def]
     """By how much the rows over the weights pull at u; what their multipliers add to the dual value then."""
-    D, step, value = given.D, _stiffness(given, rho), 0.0
+    D = given.D
+    step = _stiffness(given, rho)
+    value = 0.0
     for r in range(D.shape[0]):
         z = -at.multipliers[r] / step
         for j in range(D.shape[1]):
@@ -184,14 +187,18 @@ def _slopes(given, at, rho):  # type: ignore[no-untyped-def]
         if beta[i] != 0.0:
             for j in range(A.shape[1]):
                 g[j] += beta[i] * A[i, j]
-    primal, dual, error, slack = at.sums[0], at.sums[1] + _pull(given, at, rho), 0.0, 0.0
+    primal = at.sums[0]
+    dual = at.sums[1] + _pull(given, at, rho)
+    error = 0.0
+    slack = 0.0
     for r in range(given.D.shape[0]):
         for j in range(given.D.shape[1] if at.pull[r] != 0.0 else 0):
             g[j] += at.pull[r] * given.D[r, j]
     for j in range(u.size):
         if j >= low.size:
             slack += abs(g[j]) * (1.0 + abs(u[j]))
-            g[j], at.free[j] = -g[j], True
+            g[j] = -g[j]
+            at.free[j] = True
             continue
         t = min(max(g[j], low[j]), high[j])
         dual -= t * (g[j] - 0.5 * t)
@@ -209,16 +216,20 @@ def _step(given, at, rho):  # type: ignore[no-untyped-def]
     curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
     H = _hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
     _add_rows(given, at, _stiffness(given, rho), H)
-    first, most, f0 = -1, 0.0, 0.0
+    first = -1
+    most = 0.0
+    f0 = 0.0
     for _ in range(u.size + 1):
         _direct(H, at.g, at.free, way)
-        most, f0 = np.inf, 0.0
+        most = np.inf
+        f0 = 0.0
         for j in range(u.size):
             f0 += at.g[j] * way[j]
             if j < low.size and way[j] != 0.0:
                 room = ((high[j] if way[j] > 0.0 else low[j]) - u[j]) / way[j]
                 if room < most:
-                    most, first = room, j
+                    most = room
+                    first = j
         if not f0 < 0.0:
             return False
         if most > 1e-12:
@@ -279,7 +290,8 @@ def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
             count += 1
     if count == 0:
         return
-    L, x = np.empty((count, count)), np.empty(count)
+    L = np.empty((count, count))
+    x = np.empty(count)
     for a in range(count):
         x[a] = -g[place[a]]
         for b in range(count):
@@ -296,11 +308,15 @@ def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
     """Where the slope along the direction is small, `most` at most; f0 is the slope at the start."""
-    a0, a1 = 0.0, 0.0
+    a0 = 0.0
+    a1 = 0.0
     for j in range(given.low.size):
         a0 += at.u[j] * at.way[j]
         a1 += at.way[j] * at.way[j]
-    low, high, f_low, f_high = 0.0, np.inf, f0, 0.0
+    low = 0.0
+    high = np.inf
+    f_low = f0
+    f_high = 0.0
     t = min(1.0, most)
     for _ in range(SEARCHES):
         slope_of_loss(given.loss.slope, t, at.m, at.q, at.alpha, given.c, rho, at.sums)
@@ -308,9 +324,11 @@ def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
         if (first <= 0.0 and t >= most) or abs(first) <= FLAT * abs(f0):
             break
         if first > 0.0:
-            high, f_high = t, first
+            high = t
+            f_high = first
         else:
-            low, f_low = t, first
+            low = t
+            f_low = first
         between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
         t = min(most, between)
     return t
@@ -319,9 +337,12 @@ def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _pull_along(given, at, rho, t):  # type: ignore[no-untyped-def]
     """What the rows over the weights add to the slope along a step, negated, at t."""
-    D, step, total = given.D, _stiffness(given, rho), 0.0
+    D = given.D
+    step = _stiffness(given, rho)
+    total = 0.0
     for r in range(D.shape[0]):
-        z, along = -at.multipliers[r] / step, 0.0
+        z = -at.multipliers[r] / step
+        along = 0.0
         for j in range(D.shape[1]):
             z += D[r, j] * (at.u[j] + t * at.way[j])
             along += D[r, j] * at.way[j]

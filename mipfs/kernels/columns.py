@@ -102,18 +102,28 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
     if isinstance(Z, types.Array):
 
         def dense(Z, cols, v, out):  # type: ignore[no-untyped-def]
-            n, k = v.size, cols.size
+            n = v.size
+            k = cols.size
             whole = k - k % 4
             for t in range(0, whole, 4):  # four columns share every load of v
-                p, q, r, s = Z[:, cols[t]], Z[:, cols[t + 1]], Z[:, cols[t + 2]], Z[:, cols[t + 3]]
-                a, b, c, e = 0.0, 0.0, 0.0, 0.0
+                p = Z[:, cols[t]]
+                q = Z[:, cols[t + 1]]
+                r = Z[:, cols[t + 2]]
+                s = Z[:, cols[t + 3]]
+                a = 0.0
+                b = 0.0
+                c = 0.0
+                e = 0.0
                 for i in range(n):
                     x = v[i]
                     a += p[i] * x
                     b += q[i] * x
                     c += r[i] * x
                     e += s[i] * x
-                out[t], out[t + 1], out[t + 2], out[t + 3] = a, b, c, e
+                out[t] = a
+                out[t + 1] = b
+                out[t + 2] = c
+                out[t + 3] = e
             for t in range(whole, k):
                 total = 0.0
                 column = Z[:, cols[t]]
@@ -149,7 +159,8 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
     if isinstance(Z, types.Array):
 
         def dense(Z, cols, scale, out):  # type: ignore[no-untyped-def]
-            n, k = out.size, cols.size
+            n = out.size
+            k = cols.size
             used = np.empty(k, np.int64)
             count = 0
             for t in range(k):
@@ -158,10 +169,14 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
                     count += 1
             whole = count - count % 4
             for u in range(0, whole, 4):
-                p, q, r, s = (
-                    Z[:, cols[used[u]]], Z[:, cols[used[u + 1]]], Z[:, cols[used[u + 2]]], Z[:, cols[used[u + 3]]]
-                )  # fmt: skip
-                a, b, c, e = scale[used[u]], scale[used[u + 1]], scale[used[u + 2]], scale[used[u + 3]]
+                p = Z[:, cols[used[u]]]
+                q = Z[:, cols[used[u + 1]]]
+                r = Z[:, cols[used[u + 2]]]
+                s = Z[:, cols[used[u + 3]]]
+                a = scale[used[u]]
+                b = scale[used[u + 1]]
+                c = scale[used[u + 2]]
+                e = scale[used[u + 3]]
                 for i in range(n):
                     out[i] += a * p[i] + b * q[i] + c * r[i] + e * s[i]
             for u in range(whole, count):
@@ -227,8 +242,14 @@ def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
     k = out.size
     whole = count - count % 4
     for u in range(0, whole, 4):
-        p, q, r, s = Z[rows[u]], Z[rows[u + 1]], Z[rows[u + 2]], Z[rows[u + 3]]
-        a, b, c, e = scale[u], scale[u + 1], scale[u + 2], scale[u + 3]
+        p = Z[rows[u]]
+        q = Z[rows[u + 1]]
+        r = Z[rows[u + 2]]
+        s = Z[rows[u + 3]]
+        a = scale[u]
+        b = scale[u + 1]
+        c = scale[u + 2]
+        e = scale[u + 3]
         for t in range(k):
             out[t] += a * p[t] + b * q[t] + c * r[t] + e * s[t]
     for u in range(whole, count):
@@ -241,7 +262,9 @@ def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, fastmath=True)
 def add_sparse_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
     """`add_rows` of sparse rows."""
-    data, indices, indptr = Z.data, Z.indices, Z.indptr
+    data = Z.data
+    indices = Z.indices
+    indptr = Z.indptr
     for r in range(rows.size):
         factor = scale[r]
         for s in range(np.uint64(indptr[rows[r]]), np.uint64(indptr[rows[r] + 1])):
@@ -268,8 +291,10 @@ def add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-
 @compiled(nogil=True)
 def add_dense_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
     """The lower triangle of `add_curvature` of dense numbers, as products of matrices in tiles."""
-    count, size = rows.size, H.shape[0]
-    root, least = np.empty(count), 0.0
+    count = rows.size
+    size = H.shape[0]
+    root = np.empty(count)
+    least = 0.0
     for r in range(count):
         root[r] = np.sqrt(abs(curve[r]))
         least = min(least, curve[r])
@@ -316,17 +341,22 @@ def copy_scaled(Z, cols, rows, root, R):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def add_sparse_curvature(Z, y, position, rows, curve, bias, H):  # type: ignore[no-untyped-def]
     """The lower triangle of `add_curvature` of sparse rows; `position` (k,) is the place of a chosen column, or −1."""
-    data, indices, indptr = Z.data, Z.indices, Z.indptr
+    data = Z.data
+    indices = Z.indices
+    indptr = Z.indptr
     k = H.shape[0] - bias
-    ids, values = np.empty(k, np.uint64), np.empty(k)
+    ids = np.empty(k, np.uint64)
+    values = np.empty(k)
     one = np.uint64(1)
     for r in range(rows.size):
-        i, count = rows[r], np.uint64(0)
+        i = rows[r]
+        count = np.uint64(0)
         h = curve[r]
         for s in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             t = position[np.uint64(indices[s])]
             if t >= 0:
-                ids[count], values[count] = np.uint64(t), data[s]
+                ids[count] = np.uint64(t)
+                values[count] = data[s]
                 count += one
         for a in range(count):
             value = h * values[a]

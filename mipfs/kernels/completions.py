@@ -184,7 +184,8 @@ def _write_column(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def place_of(samples, k, count):  # type: ignore[no-untyped-def]
     """Room for an SVM on k columns, and for the scores of `count` candidates."""
-    n, d = samples.y.size, k + samples.bias
+    n = samples.y.size
+    d = k + samples.bias
     return Place(
         np.empty((n, d)), np.zeros(d), np.zeros(n), np.zeros(3), k, samples.c.copy(), np.empty(n, np.int64),
         np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(2), np.empty((7, n + d)), np.empty(count),
@@ -293,7 +294,8 @@ def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
     total.bytes, ruled.top[d], ruled.width[d] = pack(
         at.whole, grid.c, at.q[0], grid.weighted, ruled.packed, total.bytes
     )
-    ruled.ends[d], ruled.grid[d] = total.bytes, at.q[0]
+    ruled.ends[d] = total.bytes
+    ruled.grid[d] = at.q[0]
     total.duals += 1
     return d
 
@@ -305,7 +307,8 @@ def _drop(keys, ruled, out):  # type: ignore[no-untyped-def]
     kept = 0
     for t in range(total.left):
         if not out[t]:
-            ruled.left[kept], keys[kept] = ruled.left[t], keys[t]
+            ruled.left[kept] = ruled.left[t]
+            keys[kept] = keys[t]
             kept += 1
     total.left = kept
 
@@ -360,7 +363,8 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     kept = 0
     for t in range(left.size):
         if not out[t]:
-            left[kept], at.s[kept] = left[t], -at.s[t]
+            left[kept] = left[t]
+            at.s[kept] = -at.s[t]
             kept += 1
     total.left = kept
     return at
@@ -372,7 +376,8 @@ def _share(given, at, claim, ruled, keys, ids, out, known):  # type: ignore[no-u
 
     Those that it rules out are dropped, with what `out` marks of the first ones; returns how many they are.
     """
-    columns, steering = given.columns, given.steering
+    columns = given.columns
+    steering = given.steering
     count = ruled.totals[0].left
     left = ruled.left[:count]
     out[known:count] = 0
@@ -412,7 +417,9 @@ def _begin(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
     if bias:
         at.u[at.k] = first.u[d]
     copy_to(first.alpha, at.alpha)
-    at.state[0], at.state[1], at.state[2] = rho, 0.0, 0.0
+    at.state[0] = rho
+    at.state[1] = 0.0
+    at.state[2] = 0.0
 
 
 @compiled(nogil=True)
@@ -422,7 +429,8 @@ def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-de
     Returns what its dual vector claims of S and one more, and how many are marked.
     """
     _, columns, samples, grid, steering = given
-    d, cost = about.inside.size, about.held
+    d = about.inside.size
+    cost = about.held
     scale = np.sqrt(grid.size / wide)
     for r in range(steering.together):
         if r < wide:
@@ -434,7 +442,8 @@ def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-de
     _begin(about.first, d, samples.bias, steering.rho, at)
     aim = (about.target - cost) * (1.0 + steering.beyond)
     _softly(given, about.target, aim, at)
-    found, claim = 0, Claim(-np.inf, 0.0, d, about.target)
+    found = 0
+    claim = Claim(-np.inf, 0.0, d, about.target)
     for _attempt in range(steering.attempts):
         _advance(given, at, steering.tol, aim / grid.size)
         value, size = proven(given, about.inside, at, steering.bits)
@@ -454,7 +463,8 @@ def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
     The value of that is −∞ where it does not rule out the candidate.
     """
     _, columns, samples, grid, steering = given
-    d, j = about.inside.size, ruled.left[0]
+    d = about.inside.size
+    j = ruled.left[0]
     copy_to(about.inside, ids)
     ids[d] = j
     write_column(columns.X, j, columns.off[j], np.sqrt(grid.size), samples.y, at.A[:, d])
@@ -533,12 +543,16 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     ruled : Ruled, with ``totals.left`` candidates, none of them in S; dual vectors go behind those that it has
     stop : (1,) int8, set from outside to give up
     """
-    steering, total = given.steering, ruled.totals[0]
-    total.used, total.above = 0, 0
+    steering = given.steering
+    total = ruled.totals[0]
+    total.used = 0
+    total.above = 0
     about, at, many = _begun(given, inside, target, ruled)
-    few, out = np.empty(ruled.left.size, np.int64), np.empty(ruled.left.size, np.int8)
+    few = np.empty(ruled.left.size, np.int64)
+    out = np.empty(ruled.left.size, np.int8)
     scratch = np.empty(inside.size + 1, np.int64), few, out
-    ready, wide = 0, steering.together
+    ready = 0
+    wide = steering.together
     while total.left > 0:
         if stop[0] != 0 or total.duals == ruled.ends.size:
             total.why = STOPPED if stop[0] != 0 else FULL

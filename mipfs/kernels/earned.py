@@ -126,7 +126,9 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     """
     n = whole.size
     rows = np.empty(n, np.int64)
-    unit, level, count = 2.0**q, np.int64(-1), 0
+    unit = 2.0**q
+    level = np.int64(-1)
+    count = 0
     if not weighted:
         level = np.int64(0)
         for i in range(n):
@@ -143,7 +145,8 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
         out[at + low // 8] = byte
     end = at + (n + 7) // 8
     # A bit for every such entry, 1 where it is at its limit (its own top, or the largest entry); `rows` are the others.
-    most, others = np.int64(0), 0
+    most = np.int64(0)
+    others = 0
     for low in range(0, count, 8):
         byte = 0
         for r in range(low, low + 8):

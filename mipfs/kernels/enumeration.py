@@ -112,10 +112,18 @@ def _give_back(left, states, node):  # type: ignore[no-untyped-def]
     total = left.totals[0]
     head = left.heads[total.nodes]
     total.nodes += 1
-    head.bound, head.intercept, head.rho = bound, 0.0, 0.5
-    head.place, head.dual, head.prices, head.order = place, dual, dual, 0
-    head.start, head.age, head.why = left.used[0], age, why
-    head.atom, head.share = 0, 0.0
+    head.bound = bound
+    head.intercept = 0.0
+    head.rho = 0.5
+    head.place = place
+    head.dual = dual
+    head.prices = dual
+    head.order = 0
+    head.start = left.used[0]
+    head.age = age
+    head.why = why
+    head.atom = 0
+    head.share = 0.0
     left.used[0] = pack_node(states, left.weights, left.words, head)
 
 
@@ -130,7 +138,8 @@ def _close(left, place, dual, target):  # type: ignore[no-untyped-def]
 def _screen(left, place, dual, target):  # type: ignore[no-untyped-def]
     """Screen a place by a dual vector; returns the one below it."""
     here = left.places[place]
-    here.feature, here.dual = left.weights.size, dual
+    here.feature = left.weights.size
+    here.dual = dual
     here.outside = open_place(left)
     left.totals[0].floor = min(left.totals[0].floor, target)
     return here.outside
@@ -140,7 +149,9 @@ def _screen(left, place, dual, target):  # type: ignore[no-untyped-def]
 def _split(left, place, j, bound, dual):  # type: ignore[no-untyped-def]
     """Split a place, whose bound a dual vector earned, on a column; returns both places below, the column out first."""
     here = left.places[place]
-    here.feature, here.dual, here.value = j, dual, bound
+    here.feature = j
+    here.dual = dual
+    here.value = bound
     here.outside, here.inside = open_place(left), open_place(left)
     return here.outside, here.inside
 
@@ -150,13 +161,17 @@ def _finish(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-d
     """Rule out all completions of ``left.child``, a selection with one free place; node as of `_give_back`."""
     place, _, bound, dual, age = node
     states = left.child
-    inside, free = _of_state(states, INSIDE), _of_state(states, FREE)
+    inside = _of_state(states, INSIDE)
+    free = _of_state(states, FREE)
     if free.size == 0 or inside.size >= asked.M:
         _give_back(left, states, (place, LEAF, bound, dual, age))
         return
-    total, of = left.totals[0], ruled.totals[0]
+    total = left.totals[0]
+    of = ruled.totals[0]
     copy_to(free, ruled.left)
-    of.left, of.solved, of.steps = free.size, 0, 0
+    of.left = free.size
+    of.solved = 0
+    of.steps = 0
     complete(given, inside, asked.target, ruled, stop)
     total.solved += 1
     total.steps += of.steps
@@ -240,7 +255,8 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
             now[order.ids[t]] = OUTSIDE
     for t in range(asked.begin):
         now[order.ids[t]] = OUTSIDE
-    bound, dual = of.bound, 0
+    bound = of.bound
+    dual = 0
     t = asked.begin
     while t <= min(asked.end, last):
         rest = _behind(order, t, asked.target)[0]
@@ -272,7 +288,9 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
 @compiled(nogil=True)
 def _has_room(sides, left, ruled):  # type: ignore[no-untyped-def]
     """Whether the completions of one more selection fit: their dual vectors and places, and what the rows fix."""
-    k, total, of = left.weights.size, left.totals[0], ruled.totals[0]
+    k = left.weights.size
+    total = left.totals[0]
+    of = ruled.totals[0]
     chains = 0 if sides.indptr.size == 1 else 2 * k
     fits = total.places + ruled.used.size + 2 * ruled.above.size + chains + 4 <= left.places.size
     return fits and of.duals + 2 < ruled.ends.size
@@ -282,8 +300,10 @@ def _has_room(sides, left, ruled):  # type: ignore[no-untyped-def]
 def _own(left, ruled, at, of):  # type: ignore[no-untyped-def]
     """What is left of the room for the piece of node `of`; at : places, nodes, dual vectors and bytes so far."""
     places, nodes, duals, n_bytes = at
-    total, counts = left.totals[of : of + 1], ruled.totals[0]
-    counts.duals, counts.bytes = 0, 0
+    total = left.totals[of : of + 1]
+    counts = ruled.totals[0]
+    counts.duals = 0
+    counts.bytes = 0
     total[0].floor = np.inf
     mine = Left(
         left.places[places:], total, left.heads[nodes:], left.words, left.used, left.atoms, left.behind, left.states,
@@ -310,7 +330,10 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
     ruled : Ruled, with no dual vectors, for as many candidates as there are columns
     stop : (1,) int8, set from outside to give up: `NOTHING` is begun any more, or all is left as `OPEN_NODES`
     """
-    places, count, duals, n_bytes = 0, 0, 0, 0
+    places = 0
+    count = 0
+    duals = 0
+    n_bytes = 0
     for of in range(nodes.heads.size):
         head = nodes.heads[of]
         if not unpack_node(head, nodes.words, left.states, left.weights):
@@ -328,7 +351,8 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
             else:
                 _finish(given, asked, mine, vectors, node, stop)
         total = left.totals[of]
-        total.duals, total.bytes = ruled.totals[0].duals + 1, ruled.totals[0].bytes
+        total.duals = ruled.totals[0].duals + 1
+        total.bytes = ruled.totals[0].bytes
         places += total.places
         count += total.nodes
         duals += total.duals - 1

@@ -48,14 +48,20 @@ def multiply(H, v, out):  # type: ignore[no-untyped-def]
     n = v.size
     whole = n - n % 4
     for r in range(0, whole, 4):
-        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        a = 0.0
+        b = 0.0
+        c = 0.0
+        e = 0.0
         for t in range(n):
             x = v[t]
             a += H[r, t] * x
             b += H[r + 1, t] * x
             c += H[r + 2, t] * x
             e += H[r + 3, t] * x
-        out[r], out[r + 1], out[r + 2], out[r + 3] = a, b, c, e
+        out[r] = a
+        out[r + 1] = b
+        out[r + 2] = c
+        out[r + 3] = e
     for r in range(whole, n):
         total = 0.0
         for t in range(n):
@@ -75,7 +81,9 @@ def linear(g, pulled, d):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def face_direction(model, grad, x, cls, tau, sign, mu, out):  # type: ignore[no-untyped-def]
     """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
-    H, damping, k = model.H, model.damping, x.size
+    H = model.H
+    damping = model.damping
+    k = x.size
     size = grad.size
     active = np.empty(size, np.int64)
     rank = np.empty(size)
@@ -126,14 +134,17 @@ def pull(H, r, delta, pulled):  # type: ignore[no-untyped-def]
 def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
     """Every coordinate to its minimum, one after the other; `cls` are the classes of x, and are kept up."""
     H, g, forced, K, bias = model.H, model.g, model.forced, model.K, model.bias
-    k, inside, held = x.size, 0, 0.0
+    k = x.size
+    inside = 0
+    held = 0.0
     for r in range(forced, k):
         if cls[r] == IN:
             inside += 1
         elif cls[r] == FRACTIONAL:
             held += abs(x[r])
     for r in range(k):
-        h, old = H[r, r], x[r]
+        h = H[r, r]
+        old = x[r]
         # Along this coordinate the quadratic is ½h t² − z t but for a constant.
         z = h * old - g[r] - pulled[r]
         if r < forced:
@@ -143,7 +154,9 @@ def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
                 inside -= 1
             elif cls[r] == FRACTIONAL:
                 held = max(0.0, held - abs(old))
-            rest, size, t = K - inside, abs(z), 0.0
+            rest = K - inside
+            size = abs(z)
+            t = 0.0
             cls[r] = OUT
             # It leaves zero where |z| is above its threshold: √(2c), or S/(K − m) where the cardinality row binds.
             if rest > 0 and size > max(level, held / rest):
@@ -196,17 +209,23 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
     H, g, w, b, c, bias = model.H, model.g, model.w, model.b, model.c, model.bias
-    forced, K, steering = model.forced, model.K, model.steering
+    forced = model.forced
+    K = model.K
+    steering = model.steering
     limits = steering.model
-    k, size = w.size, g.size
+    k = w.size
+    size = g.size
     own = (
         (w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)),
         (np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)),
     )
     (x, cls, tau, sign), (moved, pulled, grad, d) = lent(own)
-    level, sweeps = 0.0, 0  # without a free feature Newton's step is the minimum
+    # without a free feature Newton's step is the minimum
+    level = 0.0
+    sweeps = 0
     if forced < k:
-        level, sweeps = np.sqrt(2.0 * c[forced]), limits.sweeps + size // 32
+        level = np.sqrt(2.0 * c[forced])
+        sweeps = limits.sweeps + size // 32
     best = phi(x, c, forced, K, cls, tau)
     out[:] = 0.0
     for turn in range(limits.rounds):
@@ -232,7 +251,8 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
                     if attempt == 0:  # it leaves the face, and the others move without it
                         pull(H, t, -x[t], grad)
                         moved[t] -= x[t]
-                        x[t], cls[t] = 0.0, OUT
+                        x[t] = 0.0
+                        cls[t] = OUT
             if crossed == 0:
                 break
         for t in range(k):

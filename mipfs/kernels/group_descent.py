@@ -38,13 +38,17 @@ def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
     w, f : weights and values of the classifier, changed in place; inner : steps of a block at most.
     """
     X, center, starts, d, step = blocks
-    n, moved = y.size, 0
-    slope, total, is_new = np.empty(n), 0.0, True
+    n = y.size
+    moved = 0
+    slope = np.empty(n)
+    total = 0.0
+    is_new = True
     for g in range(starts.size - 1):
         if step[g] == 0.0:
             continue
         cols = np.arange(starts[g], starts[g + 1])
-        out, delta = np.empty(cols.size), np.empty(cols.size)
+        out = np.empty(cols.size)
+        delta = np.empty(cols.size)
         for _ in range(inner):
             if is_new:
                 total = 0.0
@@ -61,7 +65,9 @@ def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
             norm = math.sqrt(norm)
             # The prox of d‖·‖ shortens the group by step·d, or to zero.
             shrink = max(0.0, 1.0 - step[g] * d[g] / norm) if norm > 0.0 else 0.0
-            far, size, offset = 0.0, 0.0, 0.0
+            far = 0.0
+            size = 0.0
+            offset = 0.0
             for t in range(cols.size):
                 delta[t] = shrink * out[t] - w[cols[t]]
                 w[cols[t]] += delta[t]
@@ -74,7 +80,8 @@ def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
             if offset != 0.0:
                 for i in range(n):
                     f[i] -= offset
-            moved, is_new = moved + 1, True
+            moved = moved + 1
+            is_new = True
             if far <= 1e-3 * size:
                 break
     return moved

@@ -61,12 +61,18 @@ def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
         at = min(x[i], top)
         count = 0
         if at > 0.0:
-            columns[i, 0], values[i, 0], count = 0, at / np.sqrt(top), 1
-        low, high = 0, d  # u_low < x < u_high, u_0 = 0
+            columns[i, 0] = 0
+            values[i, 0] = at / np.sqrt(top)
+            count = 1
+        # u_low < x < u_high, u_0 = 0
+        low = 0
+        high = d
         while at > 0.0 and high - low > 1:
             mid = (low + high) // 2
             # Haar's function on (u_low, u_high), integrated: a hat with its peak at u_mid.
-            left, peak, right = knots[low - 1] if low > 0 else 0.0, knots[mid - 1], knots[high - 1]
+            left = knots[low - 1] if low > 0 else 0.0
+            peak = knots[mid - 1]
+            right = knots[high - 1]
             rise = peak - left
             fall = right - peak
             if at <= peak:
@@ -77,7 +83,8 @@ def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
                 low = mid
             if value <= 0.0:
                 break
-            columns[i, count], values[i, count] = mid, value
+            columns[i, count] = mid
+            values[i, count] = value
             count += 1
             if at == peak:
                 break

@@ -81,10 +81,15 @@ def lack(model, here, way):  # type: ignore[no-untyped-def]
     by how much; how many free features are not out.
     """
     x, cls, tau, pulled = here.x, here.cls, here.tau, here.pulled
-    grad, sign = way.grad, way.sign
+    grad = way.grad
+    sign = way.sign
     g = model.g
     k = x.size
-    face, outside, best, excess, count = 0.0, 0.0, -1, 0.0, 0
+    face = 0.0
+    outside = 0.0
+    best = -1
+    excess = 0.0
+    count = 0
     for r in range(g.size):
         total = g[r] + pulled[r]
         grad[r] = total
@@ -95,7 +100,8 @@ def lack(model, here, way):  # type: ignore[no-untyped-def]
             if over > 0.0:
                 outside += over * (tau[r] + over)
             if over > excess:
-                best, excess = r, over
+                best = r
+                excess = over
         else:
             count += r >= model.forced
             sign[r] = 1.0 if x[r] > 0.0 else -1.0
@@ -112,8 +118,11 @@ def enter(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
 
     Those with a threshold are fractional, and take no whole place.
     """
-    x, cls, tau = here.x, here.cls, here.tau
-    grad, sign = way.grad, way.sign
+    x = here.x
+    cls = here.cls
+    tau = here.tau
+    grad = way.grad
+    sign = way.sign
     entered = 0
     for t in range(forced, x.size):
         if cls[t] != OUT:
@@ -131,9 +140,14 @@ def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
 
     The feature `best` stays where `keeps` says so; after three turns all that have weight zero leave, but for it.
     """
-    x, cls, tau = here.x, here.cls, here.tau
-    grad, d, sign = way.grad, way.d, way.sign
-    c, forced = model.c, model.forced
+    x = here.x
+    cls = here.cls
+    tau = here.tau
+    grad = way.grad
+    d = way.d
+    sign = way.sign
+    c = model.c
+    forced = model.forced
     share = model.steering.model.blocked
     for attempt in range(x.size + 1):
         face_direction(model, grad, x, cls, tau, sign, mu, d)
@@ -169,9 +183,14 @@ def valued(model, here, there, way, length):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def cut_off(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """Weights a step further, those that change sign cut off at zero; the length at which the first one does, or 1."""
-    x, cls, tau = here.x, here.cls, here.tau
-    d, sign = way.d, way.sign
-    c, forced, y = model.c, model.forced, there.x
+    x = here.x
+    cls = here.cls
+    tau = here.tau
+    d = way.d
+    sign = way.sign
+    c = model.c
+    forced = model.forced
+    y = there.x
     end = 1.0
     for t in range(x.size):
         y[t] = x[t] + length * d[t]
@@ -190,7 +209,9 @@ def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped
 
     Returns the value there, whether it fell by that, and up to where no weight changes its sign.
     """
-    end, length, found = 1.0, 1.0, value
+    end = 1.0
+    length = 1.0
+    found = value
     while length > max(end, model.steering.model.shortest) or length == 1.0:
         end = min(end, cut_off(model, here, there, way, length))
         found = valued(model, here, there, way, length)
@@ -204,14 +225,18 @@ def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped
 def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
     """How far along the direction the model falls, at most up to `end`, before which no weight changes its sign."""
     point, cls, tau, pulled = there.x, there.cls, there.tau, there.pulled
-    grad, d = way.grad, way.d
+    grad = way.grad
+    d = way.d
     x, c, forced, K = here.x, model.c, model.forced, model.K
     multiply(model.H, d, pulled)
-    base, bend = 0.0, 0.0
+    base = 0.0
+    bend = 0.0
     for r in range(d.size):
         base += grad[r] * d[r]
         bend += pulled[r] * d[r]
-    low, high, t = 0.0, end, end
+    low = 0.0
+    high = end
+    t = end
     for attempt in range(8):
         along(x, d, t, point)
         slope = base + t * bend + phi_slope(point, d, c, forced, K, cls, tau)
@@ -233,9 +258,14 @@ def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def stop_short(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """Go so far along the direction; weights that reach zero there leave. Returns the value, and whether any left."""
-    x, cls, tau = here.x, here.cls, here.tau
-    d, sign = way.d, way.sign
-    c, forced, y = model.c, model.forced, there.x
+    x = here.x
+    cls = here.cls
+    tau = here.tau
+    d = way.d
+    sign = way.sign
+    c = model.c
+    forced = model.forced
+    y = there.x
     dropped = False
     for t in range(x.size):
         y[t] = x[t] + length * d[t] if cls[t] != OUT else 0.0
@@ -263,7 +293,8 @@ def most_steps(steering, k, count):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` by a monotone active set on the classes, whatever the prices."""
-    k, size = model.w.size, model.g.size
+    k = model.w.size
+    size = model.g.size
     own = place_of(k, size), place_of(k, size), Way(np.empty(size), np.empty(size), np.empty(k))
     model, (here, there, way) = lent((model, own))
     copy_to(model.w, here.x)

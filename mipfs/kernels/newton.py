@@ -156,10 +156,14 @@ def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
 @compiled(fastmath=True)
 def add_gram(R, count, H):  # type: ignore[no-untyped-def]
     """Lower triangle of H += R'R over the first `count` rows of R, four rows at a time."""
-    d, whole = H.shape[0], count - count % 4
+    d = H.shape[0]
+    whole = count - count % 4
     for r in range(0, whole, 4):
         for i in range(d):
-            a, b, c, e = R[r, i], R[r + 1, i], R[r + 2, i], R[r + 3, i]
+            a = R[r, i]
+            b = R[r + 1, i]
+            c = R[r + 2, i]
+            e = R[r + 3, i]
             for j in range(i + 1):
                 H[i, j] += a * R[r, j] + b * R[r + 1, j] + c * R[r + 2, j] + e * R[r + 3, j]
     for r in range(whole, count):
@@ -187,7 +191,10 @@ def cholesky(H):  # type: ignore[no-untyped-def]
     for top in range(0, n, 4):
         if top + 4 <= n:
             for j in range(top):
-                a, b, c, e = 0.0, 0.0, 0.0, 0.0
+                a = 0.0
+                b = 0.0
+                c = 0.0
+                e = 0.0
                 for t in range(j):
                     h = H[j, t]
                     a += H[top, t] * h
@@ -206,7 +213,8 @@ def cholesky(H):  # type: ignore[no-untyped-def]
                     total += H[i, t] * H[j, t]
                 H[i, j] = (H[i, j] - total) / H[j, j]
             # L_ii² = H_ii − Σ_t L_it², and 1e-14 of H_ii where rounding leaves nothing positive.
-            size, total = H[i, i], 0.0
+            size = H[i, i]
+            total = 0.0
             for t in range(i):
                 total += H[i, t] * H[i, t]
             H[i, i] = np.sqrt(max(size - total, 1e-14 * size + 1e-300))
@@ -227,7 +235,8 @@ def cholesky_solve(L, x):  # type: ignore[no-untyped-def]
 @compiled()
 def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
     """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g by Cholesky's method on this d×d matrix."""
-    d, count = g.size, inner.size
+    d = g.size
+    count = inner.size
     H = np.zeros((d, d))
     # Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
     for start in range(0, count, ROWS_PER_BLOCK):
@@ -250,9 +259,12 @@ def direction_by_rows(A, inner, curve, g, k, out):  # type: ignore[no-untyped-de
 
     (diag(1/h) + A_w A_w') λ − y_J db = −A_w g_w,   y_J'λ = −g_b,   dw = −g_w − A_w'λ
     """
-    d, count = g.size, inner.size
-    R, K = np.empty((count, d)), np.empty((count, count))
-    lam, y = np.empty(count), np.empty(count)
+    d = g.size
+    count = inner.size
+    R = np.empty((count, d))
+    K = np.empty((count, count))
+    lam = np.empty(count)
+    y = np.empty(count)
     for r in range(count):
         copy_row(A, inner[r], 1.0, R[r])
         for s in range(r + 1):
@@ -314,10 +326,14 @@ def smooth_search(loss, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
 
     loss : LossSteps;  m, q : (n,) margins, and how the direction moves them;  a0, a1 : slope and curvature of the rest
     """
-    t, low, high, sums = 1.0, 0.0, np.inf, np.empty(2)
+    t = 1.0
+    low = 0.0
+    high = np.inf
+    sums = np.empty(2)
     for _ in range(SEARCH_STEPS):
         slope_of_loss(loss.slope, t, m, q, m, c, 0.0, sums)
-        first, second = a0 + a1 * t + sums[0], a1 + sums[1]
+        first = a0 + a1 * t + sums[0]
+        second = a1 + sums[1]
         if abs(first) <= FLAT * abs(f0):
             break
         t, low, high = safeguarded(t, low, high, first, second)
@@ -339,10 +355,16 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
     work : (7, n + d) scratch
     """
     A, c, k = given
-    n, d = n_rows(A), u.size
-    m, q, curve = work[0, :n], work[1, :n], work[2, :n]
-    g, direction = work[4, :d], work[5, :d]
-    inner, everything, sums = np.empty(n, np.int64), np.arange(n), np.empty(2)
+    n = n_rows(A)
+    d = u.size
+    m = work[0, :n]
+    q = work[1, :n]
+    curve = work[2, :n]
+    g = work[4, :d]
+    direction = work[5, :d]
+    inner = np.empty(n, np.int64)
+    everything = np.arange(n)
+    sums = np.empty(2)
     block = np.empty((min(ROWS_PER_BLOCK, n), d))
     margins(A, u, m)
     for _ in range(max_steps):
@@ -350,7 +372,8 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
         value = sums[0]
         combine(A, everything, alpha, g)
         # The objective is 1-strongly convex in w: ½‖∇_w‖² bounds what w can still gain.
-        size, f0 = 0.0, 0.0
+        size = 0.0
+        f0 = 0.0
         for j in range(d):
             g[j] = -g[j]
             if j < k:
@@ -365,7 +388,8 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
         curvature(loss.curvature, alpha, c, 0.0, inner, curve, sums)
         newton_direction(A, inner[: np.int64(sums[0])], curve, g, k, direction, block)
         margins(A, direction, q)
-        a0, a1 = 0.0, 0.0
+        a0 = 0.0
+        a1 = 0.0
         for j in range(d):
             f0 += g[j] * direction[j]
             if j < k:

@@ -148,7 +148,8 @@ def put_in_front(alive, samples, piece, work):  # type: ignore[no-untyped-def]
     columns[first], columns[best] = columns[best], columns[first]
     work.w[first] = work.w[best]
     for t in range(first + 1, now.count):
-        work.w[t], work.sigma[t] = 0.0, 0.0
+        work.w[t] = 0.0
+        work.sigma[t] = 0.0
 
 
 @compiled(nogil=True)
@@ -174,13 +175,16 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     known = (node.bound - now.constant) / size if limit.rises != 0.0 and not now.completes else -np.inf
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
     rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)  # α ≤ 2v where v is its value
-    now.lower, now.upper = -np.inf, np.inf
+    now.lower = -np.inf
+    now.upper = np.inf
     tol = limit.tol
     share = limit.share
     if now.is_leaf:
-        tol, share = 0.1 * work.steering.exact, 0.0
+        tol = 0.1 * work.steering.exact
+        share = 0.0
     elif now.completes:
-        tol, share = 0.1 * work.steering.exact, 1.0
+        tol = 0.1 * work.steering.exact
+        share = 1.0
     for _attempt in range(2):
         goal = lent(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
         relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
@@ -188,13 +192,15 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         # Weights that overflowed are nothing to go on from.
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
-            newton.rho, newton.intercept = node.rho, 0.0
+            newton.rho = node.rho
+            newton.intercept = 0.0
         now.undecided, now.sum = relaxed_of(
             work.w[:count], work.costs[:count], forced, room, work.sigma, work.classes[:count], work.tau[:count]
         )
         if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= work.steering.exact:
             return
-        tol, share = work.steering.exact, 0.0
+        tol = work.steering.exact
+        share = 0.0
 
 
 @compiled(nogil=True, inline="always")

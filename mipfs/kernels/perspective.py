@@ -52,9 +52,11 @@ def multiplier(size, c, K):  # type: ignore[no-untyped-def]
     if total <= K:
         return 0.0
     # From here on τ_j ≥ Σ|w|/K for all j, so that Σσ ≤ Σ|w_j|/τ_j ≤ K; doubled where rounding says otherwise.
-    low, high = 0.0, max(0.5 * (size.sum() / max(K, 1)) ** 2 - c.min(), 0.0)
+    low = 0.0
+    high = max(0.5 * (size.sum() / max(K, 1)) ** 2 - c.min(), 0.0)
     while held(size, c, high)[0] > K:
-        low, high = high, 2.0 * high + 1e-300
+        low = high
+        high = 2.0 * high + 1e-300
     mu = low
     total, part, bend = held(size, c, mu)
     for _ in range(200):

@@ -144,11 +144,14 @@ def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
         low = -ends[count + r]
         high = ends[r]
         room = WHOLE * (1.0 + abs(activity))
-        upper, lower = y[r] < 0.0 or activity > high + room, y[r] > 0.0 or activity < low - room
+        upper = y[r] < 0.0 or activity > high + room
+        lower = y[r] > 0.0 or activity < low - room
         if upper or lower:
-            rows[active], side[active] = r, 1.0 if upper else -1.0
+            rows[active] = r
+            side[active] = 1.0 if upper else -1.0
             short[active] = high - activity if upper else activity - low
-            held[active], equal[active] = -side[active] * y[r] / size, low == high
+            held[active] = -side[active] * y[r] / size
+            equal[active] = low == high
             active += 1
     return active
 
@@ -171,7 +174,8 @@ def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-un
                 places[size] = first + a
                 size += 1
         # Scaled to a diagonal of ones: rows may differ by many powers of ten.
-        K, x = np.empty((size, size)), np.zeros(size)
+        K = np.empty((size, size))
+        x = np.zeros(size)
         for i in range(size):
             root = 1.0 / np.sqrt(max(S[places[i], places[i]], 1e-300))
             if i >= first:
@@ -190,7 +194,8 @@ def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-un
             change[a] = x[i] / np.sqrt(max(S[places[i], places[i]], 1e-300))
             # A multiplier that would become negative is released, and the others are solved anew.
             if not equal[a] and held[a] + change[a] < 0.0:
-                kept[a], fell = False, True
+                kept[a] = False
+                fell = True
         if not fell:
             return
     for a in range(active):
@@ -210,7 +215,8 @@ def not_out(relaxed, at, J, fractional):  # type: ignore[no-untyped-def]
     for t in range(cols.size):
         fractional[count] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0
         if fractional[count] or t < forced or sigma[t] >= 1.0 - WHOLE:
-            J[count], at[cols[t]] = t, count
+            J[count] = t
+            at[cols[t]] = count
             count += 1
     return count
 
@@ -218,8 +224,11 @@ def not_out(relaxed, at, J, fractional):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def binding_matrix(sides, found, active, first, at, count):  # type: ignore[no-untyped-def]
     """Ã over the features that are not out: the rows that bind, after the cardinality row where `first` is 1."""
-    rows, side = found.rows, found.side
-    indptr, indices, data = sides.indptr, sides.indices, sides.data
+    rows = found.rows
+    side = found.side
+    indptr = sides.indptr
+    indices = sides.indices
+    data = sides.data
     A = np.zeros((first + active, count))
     if first == 1:
         A[0, :] = 1.0
@@ -235,7 +244,9 @@ def curvature_of(Z, samples, relaxed, J):  # type: ignore[no-untyped-def]
     """H: the loss's curvature over the features J, and the intercept where there is a free one."""
     label, c, loss, bias = samples.y, samples.c, samples.loss, samples.bias
     beta = relaxed.beta
-    inner, weights, sums = np.empty(beta.size, np.int64), np.empty(beta.size), np.empty(2)
+    inner = np.empty(beta.size, np.int64)
+    weights = np.empty(beta.size)
+    sums = np.empty(2)
     curvature(loss.curvature, beta, c, relaxed.rho, inner, weights, sums)
     n_inner = np.int64(sums[0])
     for r in range(n_inner):
@@ -254,8 +265,11 @@ def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def
 
     On the fractional features σ = |w|/τ: G has the entries ±A/τ, and W's diagonal is |w|/τ³.
     """
-    w, sigma = relaxed.w, relaxed.sigma
-    G, bend, stiff = np.zeros((A.shape[0], H.shape[0])), np.zeros(J.size), np.zeros(J.size)
+    w = relaxed.w
+    sigma = relaxed.sigma
+    G = np.zeros((A.shape[0], H.shape[0]))
+    bend = np.zeros(J.size)
+    stiff = np.zeros(J.size)
     for r in range(J.size):
         length = abs(w[J[r]])
         # Lifted a little, so that it can be factored without curvature, too.
@@ -275,7 +289,8 @@ def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def
 def eliminated(H, G, A, bend, damping):  # type: ignore[no-untyped-def]
     """S = A diag(bend) A' + G H⁻¹ G', H a factor; the diagonal has A²·`damping` more, or 1 where that is 0."""
     m = A.shape[0]
-    S, x = np.empty((m, m)), np.empty(H.shape[0])
+    S = np.empty((m, m))
+    x = np.empty(H.shape[0])
     for a in range(m):
         copy_to(G[a], x)
         cholesky_solve(H, x)
@@ -299,8 +314,10 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     steering : the part of STEERING for prices
     at : (k,) int64, scratch; after : (count,) out
     """
-    cols, size = relaxed.cols, relaxed.size
-    count, q = y.size, cols.size
+    cols = relaxed.cols
+    size = relaxed.size
+    count = y.size
+    q = cols.size
     copy_to(y, after)
     at[:] = -1
     for t in range(q):
@@ -309,7 +326,8 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
         np.empty(count, np.int64), np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.bool_)
     )
     active = binding(sides, y, size, at, relaxed.sigma, found)
-    places, fractional = np.empty(q, np.int64), np.empty(q, np.bool_)
+    places = np.empty(q, np.int64)
+    fractional = np.empty(q, np.bool_)
     n_part = not_out(relaxed, at, places, fractional)
     if active == 0 or n_part == 0 or active + n_part > steering.most:
         return 0.0
@@ -320,7 +338,8 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     G, bend, stiff = bend_of(relaxed, J, fractional, A, steering.inner, H)
     cholesky(H)
     S = eliminated(H, G, A, bend, steering.held * bend + stiff)
-    short, held = found.short[:active], found.held[:active]
+    short = found.short[:active]
+    held = found.held[:active]
     change = np.empty(active)
     steps_of(S, short, held, found.equal[:active], first, steering.turns, change)
     # The quadratic model of D at its maximum: ½ dλ'(Ãσ − u).

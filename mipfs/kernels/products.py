@@ -76,7 +76,10 @@ def column_weights(data, indices, indptr, v, linear, squares, plus, minus):  # t
                 above += weight * (x * x)
             else:
                 below -= weight * (x * x)
-        linear[j], squares[j], plus[j], minus[j] = one, two, above, below
+        linear[j] = one
+        squares[j] = two
+        plus[j] = above
+        minus[j] = below
 
 
 @compiled(nogil=True)
@@ -103,7 +106,8 @@ def rows_of(stored, columns, v, rows):  # type: ignore[no-untyped-def]
         for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
             i = indices[s]
             if v[i] != 0.0:
-                ranks[starts[i]], values[starts[i]] = t, data[s]
+                ranks[starts[i]] = t
+                values[starts[i]] = data[s]
                 starts[i] += 1
     for i in range(v.size, 0, -1):
         starts[i] = starts[i - 1]
@@ -135,12 +139,16 @@ def pairs_above(stored, chosen, rows, v, least, begin, budget, room):  # type: i
     columns, q = chosen
     starts, ranks, values = rows
     sums, mark, found, sizes = room
-    m, count, work = columns.size, 0, 0
+    m = columns.size
+    count = 0
+    work = 0
     met = np.empty(m, np.int32)
     for t in range(begin, m):
         if q[0] * q[t] < least:
             return m, count, work
-        low, high = 0, t  # the partners: the first `low` columns
+        # the partners: the first `low` columns
+        low = 0
+        high = t
         while low < high:
             middle = (low + high) // 2
             if q[middle] * q[t] >= least:
@@ -151,7 +159,8 @@ def pairs_above(stored, chosen, rows, v, least, begin, budget, room):  # type: i
             return t, count, work
         k = 0
         for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
-            i, x = indices[s], data[s]
+            i = indices[s]
+            x = data[s]
             weight = v[i]
             if weight == 0.0:
                 continue
@@ -160,13 +169,17 @@ def pairs_above(stored, chosen, rows, v, least, begin, budget, room):  # type: i
                 if other >= low:
                     break
                 if mark[other] != t:
-                    mark[other], met[k], sums[other] = t, other, 0.0
+                    mark[other] = t
+                    met[k] = other
+                    sums[other] = 0.0
                     k += 1
                 sums[other] += weight * (x * values[u])
                 work += 1
         for a in range(k):
             if abs(sums[met[a]]) >= least:
-                found[count, 0], found[count, 1], sizes[count] = met[a], t, abs(sums[met[a]])
+                found[count, 0] = met[a]
+                found[count, 1] = t
+                sizes[count] = abs(sums[met[a]])
                 count += 1
     return m, count, work
 

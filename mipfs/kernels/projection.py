@@ -17,15 +17,18 @@ def balance_at(nu, alpha, slope, top, y):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def nearest(alpha, slope, top, y, breaks, found):  # type: ignore[no-untyped-def]
     """Write clip(α − ν slope, 0, top) to `found` (n,), for the ν between sorted `breaks` at which y'· vanishes."""
-    low, high = 0, breaks.size - 1
+    low = 0
+    high = breaks.size - 1
     while high - low > 1:
         middle = (low + high) // 2
         if balance_at(breaks[middle], alpha, slope, top, y) > 0.0:
             low = middle
         else:
             high = middle
-    left, right = breaks[low], breaks[high]
-    at_left, at_right = balance_at(left, alpha, slope, top, y), balance_at(right, alpha, slope, top, y)
+    left = breaks[low]
+    right = breaks[high]
+    at_left = balance_at(left, alpha, slope, top, y)
+    at_right = balance_at(right, alpha, slope, top, y)
     # left of all breakpoints the negatives are 0, right of all the positives are: balance ≥ 0 there and ≤ 0 here
     nu = left if at_left <= 0.0 else right
     if at_left > 0.0 and at_right < 0.0:

@@ -22,10 +22,15 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
     states : (k,) FREE, INSIDE or OUTSIDE, in and out
     atoms, causes : (k,) out: what was fixed, in order, and the sides behind it
     """
-    indptr, indices, data = sides.indptr, sides.indices, sides.data
-    ends, base, beyond = sides.ends, sides.base, sides.beyond
+    indptr = sides.indptr
+    indices = sides.indices
+    data = sides.data
+    ends = sides.ends
+    base = sides.base
+    beyond = sides.beyond
     count = indptr.size - 1
-    found, inside = 0, 0
+    found = 0
+    inside = 0
     for j in range(states.size):
         inside += states[j] == INSIDE
     room = M - inside
@@ -33,15 +38,18 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
         return 0, -1
     changed = True
     while changed:
-        changed, r = False, 0
+        changed = False
+        r = 0
         while r < 2 * count:
             this = r
             r += 1
             if not (np.isfinite(ends[this]) and np.isfinite(base[this])):
                 continue
             side = 1.0 if this < count else -1.0
-            start, stop = indptr[this % count], indptr[this % count + 1]
-            least, waiting = base[this], 0
+            start = indptr[this % count]
+            stop = indptr[this % count + 1]
+            least = base[this]
+            waiting = 0
             negative = np.empty(stop - start)
             for s in range(start, stop):
                 a = side * data[s]
@@ -64,7 +72,8 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
             following = chosen[taken] if taken < waiting else 0.0
             pushed = last if taken == room else 0.0  # the atom that one more inside pushes out
             for s in range(start, stop):
-                j, a = indices[s], side * data[s]
+                j = indices[s]
+                a = side * data[s]
                 if states[j] != FREE:
                     continue
                 is_chosen = a < 0.0 and taken > 0 and a <= last
@@ -76,10 +85,13 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
                     value = INSIDE
                 if value >= 0:
                     states[j] = value
-                    atoms[found], causes[found] = j, this
+                    atoms[found] = j
+                    causes[found] = this
                     found += 1
                     room -= value == INSIDE
-                    changed, r = True, this  # the same row once more
+                    # the same row once more
+                    changed = True
+                    r = this
                     break
     return found, -1
 
@@ -94,7 +106,8 @@ def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
         room -= states[j] == INSIDE
     for r in range(2 * count):
         side = 1.0 if r < count else -1.0
-        start, stop = indptr[r % count], indptr[r % count + 1]
+        start = indptr[r % count]
+        stop = indptr[r % count + 1]
         largest = most[r]
         waiting = 0
         positive = np.empty(stop - start)

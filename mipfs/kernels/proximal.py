@@ -142,10 +142,12 @@ def filling(norms, step, room):  # type: ignore[no-untyped-def]
         return np.inf
     if room <= 0.0:
         return 0.0
-    low, high = 0.0, (1.0 + step) / least
+    low = 0.0
+    high = (1.0 + step) / least
     theta = min((room + step * held) / total, high)
     for _ in range(200):
-        found, slope = -room, 0.0
+        found = -room
+        slope = 0.0
         for t in range(norms.size):
             sigma = norms[t] * theta - step
             if sigma >= 1.0:
@@ -245,7 +247,8 @@ def loss_and_dual(loss, m, c, alpha, sums):  # type: ignore[no-untyped-def]
 @compiled(inline="always")
 def scratch_of(n, columns, groups):  # type: ignore[no-untyped-def]
     """Room for the steps over n samples, K entries on `columns` (K,), and `groups` groups."""
-    K, size = columns.size, 0
+    K = columns.size
+    size = 0
     for r in range(K):
         size = max(size, columns[r] + 1)
     return Scratch(
@@ -257,8 +260,12 @@ def scratch_of(n, columns, groups):  # type: ignore[no-untyped-def]
 @compiled(inline="always")
 def extrapolate(at, beta, scratch):  # type: ignore[no-untyped-def]
     """The point x + β (x − old), in `mid`, and its margins."""
-    x, old, m, m_old = at.x, at.old, at.kept[0], at.kept[1]
-    mid, m_mid = scratch.mid, scratch.m_mid
+    x = at.x
+    old = at.old
+    m = at.kept[0]
+    m_old = at.kept[1]
+    mid = scratch.mid
+    m_mid = scratch.m_mid
     for r in range(x.size):
         mid[r] = x[r] + beta * (x[r] - old[r])
     for i in range(m.size):
@@ -268,9 +275,12 @@ def extrapolate(at, beta, scratch):  # type: ignore[no-untyped-def]
 @compiled(inline="always")
 def gradient(given, groups_of, alpha, scratch):  # type: ignore[no-untyped-def]
     """∇L where L' = −α: −D_t'Z'α of every group, and −y'α of the bias, in `g`."""
-    y, unit = given.y, given.unit
-    columns, scale = groups_of.columns, groups_of.scale
-    g, pulled = scratch.g, scratch.pulled
+    y = given.y
+    unit = given.unit
+    columns = groups_of.columns
+    scale = groups_of.scale
+    g = scratch.g
+    pulled = scratch.pulled
     dot_columns(given.Z, scratch.every, alpha, pulled)
     for r in range(columns.size):
         g[r] = -scale[r] * pulled[columns[r]]
@@ -294,14 +304,18 @@ def proximal_step(given, groups_of, alpha, value, L, scratch):  # type: ignore[n
 
     L grows until the quadratic model at `mid` lies above the loss at the new point.
     """
-    mid, new, g = scratch.mid, scratch.new, scratch.g
-    reached, half = np.inf, 0.0
+    mid = scratch.mid
+    new = scratch.new
+    g = scratch.g
+    reached = np.inf
+    half = 0.0
     for _trial in range(TRIALS):
         for r in range(new.size):
             new[r] = mid[r] - g[r] / L
         half = shrink(new, groups_of.pointer, 1.0 / L, groups_of.room, scratch.norms)
         margins_at(given, groups_of, new, scratch, scratch.m_new)
-        linear, square = 0.0, 0.0
+        linear = 0.0
+        square = 0.0
         for r in range(new.size):
             step = new[r] - mid[r]
             linear += g[r] * step
@@ -316,9 +330,14 @@ def proximal_step(given, groups_of, alpha, value, L, scratch):  # type: ignore[n
 @compiled(inline="always")
 def move(at, scratch):  # type: ignore[no-untyped-def]
     """x becomes `new`; returns how far that is from `mid`, and the size of x, in their largest entries."""
-    x, old, m, m_old = at.x, at.old, at.kept[0], at.kept[1]
-    mid, new = scratch.mid, scratch.new
-    moved, size = 0.0, 1e-300
+    x = at.x
+    old = at.old
+    m = at.kept[0]
+    m_old = at.kept[1]
+    mid = scratch.mid
+    new = scratch.new
+    moved = 0.0
+    size = 1e-300
     for r in range(x.size):
         moved = max(moved, abs(new[r] - mid[r]))
         size = max(size, abs(new[r]))
@@ -344,7 +363,8 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
     if state[2] == 0.0:
         margins_at(given, groups_of, x, scratch, kept[0])
         copy_to(kept[0], kept[1])
-    L, momentum = state[0], state[4]
+    L = state[0]
+    momentum = state[4]
     group_norms(x, groups_of.pointer, scratch.norms)
     objective = loss_and_dual(given.loss, kept[0], given.c, alpha, scratch.sums)
     objective += half_square(scratch.norms, groups_of.room)
@@ -370,6 +390,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
         if moved <= tol * size or stalls:
             state[1] = 1.0
             break
-    state[0], state[4] = L, momentum
+    state[0] = L
+    state[4] = momentum
     loss_and_dual(given.loss, kept[0], given.c, alpha, scratch.sums)
     state[3] = objective

@@ -31,8 +31,11 @@ def signed_rows(data, indices, indptr, ids, y, scale, ones, stored):  # type: ig
     columns : (stored (+ n),) int32, ascending in every row
     pointer : (n + 1,) int64
     """
-    n, k, more = y.size, ids.size, int(ones)
-    values, columns = np.empty(stored + n * more), np.empty(stored + n * more, np.int32)
+    n = y.size
+    k = ids.size
+    more = int(ones)
+    values = np.empty(stored + n * more)
+    columns = np.empty(stored + n * more, np.int32)
     pointer = np.zeros(n + 1, np.int64)
     # Counting sort: how many entries every row has, where it begins, then the entries in order of the columns.
     for t in range(k):
@@ -110,7 +113,9 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
             if t < 0:
                 if count == first.size:
                     return 0
-                table[slot], first[count], kind[i] = count, i, count
+                table[slot] = count
+                first[count] = i
+                kind[i] = count
                 count += 1
                 break
             if _alike(values, columns, pointer, i, first[t]):
@@ -123,7 +128,8 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
 @compiled(nogil=True)
 def _alike(values, columns, pointer, i, j):  # type: ignore[no-untyped-def]
     """Whether two rows hold the same numbers other than zero."""
-    a, b = pointer[i], pointer[j]
+    a = pointer[i]
+    b = pointer[j]
     while True:
         while a < pointer[i + 1] and values[a] == 0.0:
             a += 1

@@ -47,18 +47,23 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
                 L[i, j] = total / L[j, j]
     for i in range(size):
         # Two right sides at once: the slopes about their mean, and ones.
-        a, b = slope[free[i]] - mean, 1.0
+        a = slope[free[i]] - mean
+        b = 1.0
         for k in range(i):
             a -= L[i, k] * x[k]
             b -= L[i, k] * one[k]
-        x[i], one[i] = a / L[i, i], b / L[i, i]
+        x[i] = a / L[i, i]
+        one[i] = b / L[i, i]
     for i in range(size - 1, -1, -1):
-        a, b = x[i], one[i]
+        a = x[i]
+        b = one[i]
         for k in range(i + 1, size):
             a -= L[k, i] * x[k]
             b -= L[k, i] * one[k]
-        x[i], one[i] = a / L[i, i], b / L[i, i]
-    total, ones = 0.0, 0.0
+        x[i] = a / L[i, i]
+        one[i] = b / L[i, i]
+    total = 0.0
+    ones = 0.0
     for i in range(size):
         total += x[i]
         ones += one[i]
@@ -90,18 +95,26 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
     relative : proximal δ relative to max G_kk (`PROXIMAL_WEIGHT`)
     """
     K = d.size
-    top, size_d = 0.0, 0.0
+    top = 0.0
+    size_d = 0.0
     for k in range(K):
-        top, size_d = max(top, G[k, k]), max(size_d, abs(d[k]))
+        top = max(top, G[k, k])
+        size_d = max(size_d, abs(d[k]))
     delta = max(relative * top, 1e-12 * size_d, 1e-300)
     tol = 1e-15 * (top + size_d)
-    free, is_free = np.empty(K, dtype=np.int64), np.zeros(K, dtype=np.bool_)
-    L, x, one = np.empty((K, K)), np.empty(K), np.empty(K)
-    slope, centre = np.empty(K), np.empty(K)
-    size, steps = 0, 0
+    free = np.empty(K, dtype=np.int64)
+    is_free = np.zeros(K, dtype=np.bool_)
+    L = np.empty((K, K))
+    x = np.empty(K)
+    one = np.empty(K)
+    slope = np.empty(K)
+    centre = np.empty(K)
+    size = 0
+    steps = 0
     for k in range(K):
         if beta[k] > 0.0:
-            free[size], is_free[k] = k, True
+            free[size] = k
+            is_free[k] = True
             size += 1
     for _ in range(MOST_PROXIMAL_STEPS):
         beta /= beta.sum()
@@ -115,34 +128,41 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
             if np.isnan(level):
                 return steps
             # The longest step that leaves β non-negative, and the entry that ends it.
-            step, leaving = 1.0, -1
+            step = 1.0
+            leaving = -1
             for i in range(size):
                 old = beta[free[i]]
                 if old + x[i] < 0.0:
                     ratio = -old / x[i]
                     if ratio < step:
-                        step, leaving = ratio, i
+                        step = ratio
+                        leaving = i
             for i in range(size):
                 k = free[i]
                 beta[k] = max(0.0, beta[k] + step * x[i])
             if leaving >= 0:
                 stalled = free[leaving] == entered and step == 0.0
-                beta[free[leaving]], is_free[free[leaving]] = 0.0, False
+                beta[free[leaving]] = 0.0
+                is_free[free[leaving]] = False
                 size -= 1
                 free[leaving] = free[size]
                 if stalled:  # round-off: what was to enter leaves at once
                     break
                 continue
             # Optimality of the step: no entry outside has a slope above the common one of the free set.
-            worst, entering = level + tol, -1
+            worst = level + tol
+            entering = -1
             for k in range(K):
                 if not is_free[k]:
                     slope[k] = _slope(G, d, beta, centre, free, size, delta, k)
                     if slope[k] > worst:
-                        worst, entering = slope[k], k
+                        worst = slope[k]
+                        entering = k
             if entering < 0:
                 break
-            free[size], is_free[entering], entered = entering, True, entering
+            free[size] = entering
+            is_free[entering] = True
+            entered = entering
             size += 1
         moved = 0.0
         for k in range(K):

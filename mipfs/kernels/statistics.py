@@ -21,17 +21,23 @@ def column_statistics(data, indptr, n, sums, found):  # type: ignore[no-untyped-
     found : (4, w) out: Σx², shift and scale of "standard", scale of "unit"
     """
     for j in range(indptr.size - 1):
-        begin, end = indptr[j], indptr[j + 1]
+        begin = indptr[j]
+        end = indptr[j + 1]
         stored = end - begin
-        low, high, one, two = 0.0, 0.0, 0.0, 0.0
+        low = 0.0
+        high = 0.0
+        one = 0.0
+        two = 0.0
         if stored == n and n > 0:
             low = high = float(data[begin])
         for s in range(begin, end):
             x = float(data[s])
-            low, high = min(low, x), max(high, x)
+            low = min(low, x)
+            high = max(high, x)
             one += abs(x)
             two += x * x
-        sums[j], found[0, j] = one, two
+        sums[j] = one
+        found[0, j] = two
         # Divided by a power of two, so that squares neither overflow nor vanish.
         exponent = math.frexp(max(-low, high))[1]
         mean = 0.0
@@ -41,7 +47,8 @@ def column_statistics(data, indptr, n, sums, found):  # type: ignore[no-untyped-
             for s in range(begin, end):
                 deviations += math.ldexp(float(data[s]), -exponent) - mean
             mean = mean + (deviations - (n - stored) * mean) / n
-        squares, plain = 0.0, 0.0
+        squares = 0.0
+        plain = 0.0
         for s in range(begin, end):
             z = math.ldexp(float(data[s]), -exponent)
             squares += (z - mean) * (z - mean)

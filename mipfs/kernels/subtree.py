@@ -227,7 +227,8 @@ def keep_dual(grid, piece, work):  # type: ignore[no-untyped-def]
     total.duals += 1
     node.start = now.dual
     if now.is_better:
-        node.bound, node.parent = now.bound, now.dual
+        node.bound = now.bound
+        node.parent = now.dual
 
 
 @compiled(nogil=True, inline="always")
@@ -295,7 +296,8 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     states = piece.states[work.now[0].node]
     screened = piece.places[node.place]
     # A screened place has the feature k, which is none: its dual vector shows all that is fixed below it.
-    screened.feature, screened.dual = states.size, now.dual
+    screened.feature = states.size
+    screened.dual = now.dual
     if now.is_better:
         screened.value = node.bound
     node.place = open_place(piece)
@@ -328,9 +330,11 @@ def settled(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
         goes_on = open_place(piece)
         other = open_place(piece)
         if states[j] == INSIDE:
-            here.inside, here.outside = goes_on, other
+            here.inside = goes_on
+            here.outside = other
         else:
-            here.outside, here.inside = goes_on, other
+            here.outside = goes_on
+            here.inside = other
         piece.places[other].dual = REFUTED
         piece.places[other].cause = work.behind[f]
         at = goes_on
@@ -387,7 +391,8 @@ def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-
         if lost > work.steering.lost * (limit.cutoff - node.bound):
             node.why = DEAR
             return
-    w, sigma = work.w[: now.count], work.sigma[: now.count]
+    w = work.w[: now.count]
+    sigma = work.sigma[: now.count]
     relaxed = RelaxedNode(columns, w, sigma, node.bound, limit.cutoff, work.memory)
     t = now.forced if now.completes else place_to_split(branch, relaxed, piece.states[now.node])
     j = columns[t]
@@ -401,10 +406,14 @@ def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-
     piece.nodes[child].atom = -node.atom
     copy_to(piece.states[now.node], piece.states[child])
     copy_to(piece.weights[now.node], piece.weights[child])
-    piece.states[now.node, j], piece.states[child, j] = OUTSIDE, INSIDE
+    piece.states[now.node, j] = OUTSIDE
+    piece.states[child, j] = INSIDE
     here = piece.places[node.place]
-    here.feature, here.dual, here.value = j, node.parent, node.bound
+    here.feature = j
+    here.dual = node.parent
+    here.value = node.bound
     here.outside, here.inside = open_place(piece), open_place(piece)
-    node.place, piece.nodes[child].place = here.outside, here.inside
+    node.place = here.outside
+    piece.nodes[child].place = here.inside
     settle(sides, alive.M, piece, work, now.node)
     settle(sides, alive.M, piece, work, child)

@@ -49,7 +49,10 @@ def _is_blank(c):  # type: ignore[no-untyped-def]
 @compiled()
 def _number(text, at, powers):  # type: ignore[no-untyped-def]
     """(end, value, kind) of the number at `at`: kind 0 read, 1 one for Python to read, 2 none."""
-    negative, mantissa, digits, exponent = False, 0, 0, 0
+    negative = False
+    mantissa = 0
+    digits = 0
+    exponent = 0
     if text[at] == 45 or text[at] == 43:
         negative = text[at] == 45
         at += 1
@@ -78,7 +81,8 @@ def _number(text, at, powers):  # type: ignore[no-untyped-def]
         if text[at] == 45 or text[at] == 43:
             sign = -1 if text[at] == 45 else 1
             at += 1
-        shown, power = 0, 0
+        shown = 0
+        power = 0
         while 48 <= text[at] <= 57:
             power = min(power * 10 + (text[at] - 48), 100000)
             shown += 1
@@ -118,7 +122,10 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
     columns, values, hard = entries
     size = text.size
     while at < size:
-        begin, row, entry, difficult = at, state[0], state[1], state[2]
+        begin = at
+        row = state[0]
+        entry = state[1]
+        difficult = state[2]
         largest = state[4]
         while _is_blank(text[at]):
             at += 1
@@ -127,7 +134,9 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
             if kind != 0:
                 state[5] = begin
                 return ODD
-            bag, last, first = -1, 0, True
+            bag = -1
+            last = 0
+            first = True
             while True:
                 while _is_blank(text[at]):
                     at += 1
@@ -139,7 +148,8 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
                         state[5] = begin
                         return ODD
                     at += 4
-                    bag, shown = 0, 0
+                    bag = 0
+                    shown = 0
                     while 48 <= text[at] <= 57 and shown < 19:
                         bag = bag * 10 + (text[at] - 48)
                         at += 1
@@ -151,7 +161,8 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
                     first = False
                     continue
                 first = False
-                index, shown = 0, 0
+                index = 0
+                shown = 0
                 while 48 <= text[at] <= 57 and shown < 19:
                     index = index * 10 + (text[at] - 48)
                     at += 1
@@ -167,13 +178,22 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
                     return ODD
                 last = index
                 if kind == 1:
-                    hard[difficult, 0], hard[difficult, 1], hard[difficult, 2] = entry, start, at
+                    hard[difficult, 0] = entry
+                    hard[difficult, 1] = start
+                    hard[difficult, 2] = at
                     difficult += 1
                 if kind == 1 or value != 0.0:
-                    columns[entry], values[entry] = index - 1, value
+                    columns[entry] = index - 1
+                    values[entry] = value
                     entry += 1
-            labels[row], bags[row], lines[row], ends[row] = label, bag, state[3] + 1, entry
-            state[0], state[1], state[2], state[4] = row + 1, entry, difficult, max(largest, last)
+            labels[row] = label
+            bags[row] = bag
+            lines[row] = state[3] + 1
+            ends[row] = entry
+            state[0] = row + 1
+            state[1] = entry
+            state[2] = difficult
+            state[4] = max(largest, last)
         while text[at] != 10:
             at += 1
         at += 1
@@ -198,7 +218,9 @@ def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, larges
         for s in range(columns.size):
             key = (columns[s] >> shift) & mask
             to = places[key]
-            columns_to[to], rows_to[to], values_to[to] = columns[s], rows[s], values[s]
+            columns_to[to] = columns[s]
+            rows_to[to] = rows[s]
+            values_to[to] = values[s]
             places[key] = to + 1
         columns, columns_to = columns_to, columns
         rows, rows_to = rows_to, rows
@@ -220,5 +242,6 @@ def place(columns, start, rows, values, heads, indices, data):  # type: ignore[n
     """Put entries of the columns from `start` on where their columns go on; heads (w,) move."""
     for s in range(columns.size):
         to = heads[columns[s] - start]
-        indices[to], data[to] = rows[s], values[s]
+        indices[to] = rows[s]
+        data[to] = values[s]
         heads[columns[s] - start] = to + 1

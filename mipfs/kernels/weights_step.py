@@ -59,16 +59,19 @@ def scale_for(norm, room, r, start):  # type: ignore[no-untyped-def]
 
     The sum is piecewise linear in s and rises. Where at most `room` norms are not 0, these have σ = 1.
     """
-    most, there = f4(0), 0
+    most = f4(0)
+    there = 0
     for q in range(norm.size):
         most = max(most, norm[q])
         there += norm[q] > TINY
     if there <= room:
         return HUGE
-    low, high = r / most, HUGE
+    low = r / most
+    high = HUGE
     s = start if low < start < high else (f4(0.5) + r) / most
     for _ in range(SEARCHES):
-        total, bend = f4(0), f4(0)
+        total = f4(0)
+        bend = f4(0)
         for q in range(norm.size):
             z = norm[q] * s - r
             total += min(max(z, f4(0)), f4(1))
@@ -119,12 +122,15 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
 
     Newton's steps between ends, from `start` on.
     """
-    low, high, is_needed = f4(0), f4(0), False
+    low = f4(0)
+    high = f4(0)
+    is_needed = False
     for q in range(norm.size):
         high = max(high, f4(0.5) * (rx * norm[q]) ** 2 - cost[q], -cost[q])
     value = start if f4(0) < start < high else f4(0)
     for _ in range(SEARCHES):
-        total, bend = f4(0), f4(0)
+        total = f4(0)
+        bend = f4(0)
         for q in range(norm.size):
             z = sigma_at(value, norm[q], end[q], cost[q], rx)
             total += z
@@ -134,7 +140,8 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
         if abs(over) <= EXACT or (over <= 0 and value == 0):
             return value
         if over > 0:
-            low, is_needed = value, True
+            low = value
+            is_needed = True
         else:
             high = value
         value = value + over / bend if bend > TINY else f4(-1)
@@ -146,12 +153,20 @@ def multiplier_for(norm, end, cost, room, rx, start):  # type: ignore[no-untyped
 @compiled(nogil=True)
 def weights_step(shape, rows, lanes, count):  # type: ignore[no-untyped-def]
     """w = prox_R(2x − c) of the first `count` nodes, and c ← c + r (w − x); rows : SigmaRows."""
-    G, has_rows = shape.first.size - 1, rows.sides.indptr.size > 1
-    norm, free, end, cost = np.empty(G, f4), np.empty(G, f4), np.empty(G, f4), np.empty(G, f4)
-    ends, dense, priced = np.empty(G, f4), np.empty(G), np.empty(G)
+    G = shape.first.size - 1
+    has_rows = rows.sides.indptr.size > 1
+    norm = np.empty(G, f4)
+    free = np.empty(G, f4)
+    end = np.empty(G, f4)
+    cost = np.empty(G, f4)
+    ends = np.empty(G, f4)
+    dense = np.empty(G)
+    priced = np.empty(G)
     has_price = shape.has_ends or shape.has_costs or has_rows
     for b in range(count):
-        x, c, w = lanes.x[b], lanes.c[b], lanes.w[b]
+        x = lanes.x[b]
+        c = lanes.c[b]
+        w = lanes.w[b]
         k = _norms(shape, lanes.states[b], x, c, w, (norm, ends, free, end))
         if has_price:
             _costs_of(lanes, b, cost)
@@ -186,7 +201,8 @@ def _price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-u
 
     norm, ends : (G,) sizes of the weights of atoms, and their ends;  priced, dense : (G,) scratch
     """
-    sides, changes = rows.sides, False
+    sides = rows.sides
+    changes = False
     count = sides.indptr.size - 1
     for r in range(count):
         before = lanes.y[b, r] / rows.size
@@ -237,20 +253,26 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
 @compiled(nogil=True)
 def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untyped-def]
     """The gradient of the value in λ, where `first` is 1, and the multipliers `which`; and its curvature, negated."""
-    sides, active = rows.sides, which.size
+    sides = rows.sides
+    active = which.size
     count = sides.indptr.size - 1
-    gradient, S = np.zeros(first + active), np.zeros((first + active, first + active))
-    B, bend = np.zeros((first + active, norm.size)), np.zeros(norm.size)
-    value, rx = lanes.value[b], lanes.rx[b]
+    gradient = np.zeros(first + active)
+    S = np.zeros((first + active, first + active))
+    B = np.zeros((first + active, norm.size))
+    bend = np.zeros(norm.size)
+    value = lanes.value[b]
+    rx = lanes.rx[b]
     for a in range(active):
         r = which[a]
         gradient[first + a] = sides.ends[r] if lanes.y[b, r] < 0.0 else -sides.ends[count + r]
         for s in range(sides.indptr[r], sides.indptr[r + 1]):
             B[first + a, sides.indices[s]] = sides.data[s]
     if first == 1:
-        B[0], gradient[0] = -1.0, -lanes.room[b]
+        B[0] = -1.0
+        gradient[0] = -lanes.room[b]
     for g in range(norm.size):
-        state, sigma = lanes.states[b, g], f4(0)
+        state = lanes.states[b, g]
+        sigma = f4(0)
         if state == FREE:
             sigma = sigma_at(value, norm[g], ends[g], lanes.costs[b, g], rx)
             if sigma > 0 and sigma < 1:
@@ -276,7 +298,8 @@ def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untype
 @compiled(nogil=True)
 def _value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
     """The dual function of the proximal step, at λ and the prices of a node."""
-    value, rx = lanes.value[b], lanes.rx[b]
+    value = lanes.value[b]
+    rx = lanes.rx[b]
     total = lanes.constant[b] - (0.0 if lanes.room[b] < 0 else np.float64(value) * lanes.room[b])
     for g in range(norm.size):
         cost = np.float64(lanes.costs[b, g])
@@ -299,9 +322,13 @@ def _row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[n
     low, high = asked
     t = before
     if t < 0.0 or (t == 0.0 and total > high):
-        target, least, most = high, before - reach, 0.0
+        target = high
+        least = before - reach
+        most = 0.0
     elif t > 0.0 or total < low:
-        target, least, most = low, 0.0, before + reach
+        target = low
+        least = 0.0
+        most = before + reach
     else:
         return t
     size = MISSED * (1.0 + abs(target))
@@ -325,10 +352,14 @@ def _row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[n
 @compiled(nogil=True)
 def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyped-def]
     """a'σ of row r where its multiplier is `more` larger than the prices say, its slope, and how far σ changes."""
-    total, slope, reach = 0.0, 0.0, 0.0
-    value, rx = lanes.value[b], lanes.rx[b]
+    total = 0.0
+    slope = 0.0
+    reach = 0.0
+    value = lanes.value[b]
+    rx = lanes.rx[b]
     for s in range(sides.indptr[r], sides.indptr[r + 1]):
-        g, data = sides.indices[s], sides.data[s]
+        g = sides.indices[s]
+        data = sides.data[s]
         if lanes.states[b, g] != FREE:
             total += data if lanes.states[b, g] == INSIDE else 0.0
             continue
@@ -345,7 +376,9 @@ def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyp
 @compiled(nogil=True, fastmath=True)
 def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
     """w = 2x − c within the signs; norms and ends of all atoms, and of the free ones; how many these are."""
-    first, low, high = shape.first, shape.low, shape.high
+    first = shape.first
+    low = shape.low
+    high = shape.high
     norm, ends, free, end = scratch
     for j in range(x.size):
         v = f4(2) * x[j] - c[j]
@@ -359,7 +392,8 @@ def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
         at = first[g]
         ends[g] = (high[at] if w[at] > 0 else -low[at]) if shape.has_ends else HUGE * HUGE
         if states[g] == FREE:
-            free[k], end[k] = norm[g], ends[g]
+            free[k] = norm[g]
+            end[k] = ends[g]
             k += 1
     return k
 
@@ -367,10 +401,15 @@ def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, fastmath=True)
 def _sigma(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyped-def]
     """σ of all atoms of a node; free, end, cost : (k,) of the free ones."""
-    states, room, rx, sigma = lanes.states[b], lanes.room[b], lanes.rx[b], lanes.sigma[b]
-    k, r = free.size, f4(1) / rx
+    states = lanes.states[b]
+    room = lanes.room[b]
+    rx = lanes.rx[b]
+    sigma = lanes.sigma[b]
+    k = free.size
+    r = f4(1) / rx
     most = k if room < 0 else min(room, k)
-    s, value = HUGE, f4(0)
+    s = HUGE
+    value = f4(0)
     if has_price and most > 0:
         value = multiplier_for(free, end, cost, most, rx, lanes.value[b])
         lanes.value[b] = value
@@ -394,7 +433,9 @@ def _sigma(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyp
 @compiled(nogil=True, fastmath=True)
 def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
     """w of 2x − c and σ, and c ← c + r (w − x)."""
-    first, low, high = shape.first, shape.low, shape.high
+    first = shape.first
+    low = shape.low
+    high = shape.high
     for g in range(sigma.size):
         part = rx / (f4(1) + rx * sigma[g])
         for j in range(first[g], first[g + 1]):

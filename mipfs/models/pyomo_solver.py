@@ -100,7 +100,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
         NoOptimalSolutionError, NoFeasibleSolutionError
             Pyomo's, where ``raise_exception_on_nonoptimal_result`` or ``load_solutions`` asks for more than was found.
         """
-        from mipfs.drivers import last, solve
+        from mipfs.drivers import going_on, last, solve
 
         config = self.config(value=kwds, preserve_implicit=True)
         began = datetime.datetime.now(datetime.UTC)
@@ -109,7 +109,10 @@ class Mipfs(SolverBase):  # type: ignore[misc]
         lines = [LiveLines(stream) for stream in config.tee]
         try:
             asked = options.pop("warm", None)
-            before = last.before(model, problem, options["driver"]) if asked in (None, True) else asked
+            before = asked
+            if asked in (None, True):
+                is_able = options["driver"] in (None, *going_on())
+                before = last.before(model, problem) if is_able else None
             result = solve(problem, observers=lines, warm=before, **options)
         finally:
             for one in lines:

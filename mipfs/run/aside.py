@@ -17,7 +17,7 @@ from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
 from mipfs.run.run import Run
-from mipfs.run.swaps import Swaps
+from mipfs.run.swaps import Swaps, climbing
 
 
 class Aside(Part):
@@ -86,7 +86,7 @@ class Strand:
     def climbing(self) -> Iterator[None]:
         """Climb from the incumbent, SVM after SVM."""
         self._catch_up()
-        yield from self.supports.climbing(self.supports.pool)
+        yield from climbing(self.supports, self.supports.pool)
 
     def sweeping(self, sigma: Mask, at: tuple[float, Array], part: tuple[int, int], width: int) -> Iterator[None]:
         """A part of what a sweep tries at a selection, as `Swaps.sweeping` takes it."""

@@ -26,8 +26,9 @@ from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.listed import values_by_name
 from mipfs.run.narrowed import narrowed
 from mipfs.run.near_optimal import near_optimal
+from mipfs.run.parameters import parameters
 from mipfs.run.restored import restored
-from mipfs.run.run import Run, parameters
+from mipfs.run.run import Run
 from mipfs.run.stored import StoredClassifier
 from mipfs.run.stored import stored as stored_classifier
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,11 @@ from mipfs.run.near_optimal import (
     SEARCH_ALLOWANCE,
     Beside,
     Evaluated,
-    Found,
-    Value,
     check_packed,
     costs_something,
 )
+from mipfs.run.outcome import Value
 from mipfs.run.run import Run
-from mipfs.run.swaps import Swaps
-from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
 from mipfs.svm.solver import TakenOff
 
@@ -250,17 +246,12 @@ class Supports:
             self.reduce()
         return self.found.has_ties_only(inside, free, bound)
 
-    def near_optimal(self) -> Found | None:
-        """The list of near-optimal supports as the run leaves it, its incumbent first; None when none was asked for."""
-        run = self.run
-        if not run.wants_all or run.incumbent is None:
-            return None if not run.wants_all else Found([], False)
+    def listed(self) -> tuple[Listed, bool]:
+        """The near-optimal supports as the run leaves them, its incumbent first, and whether none is missing."""
         self.reduce()
         listed = self.found.listed()
         complete = self.found.is_complete(listed) and not self._padded
-        listed = self._after_incumbent(listed)
-        ties = Ties(self) if complete else None
-        return Found([(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete)
+        return self._after_incumbent(listed), complete
 
     def _after_incumbent(self, listed: Listed) -> Listed:
         """The list with the incumbent first, in place of which comes what it only adds features of weight 0 to."""
@@ -365,14 +356,3 @@ class Supports:
             solved = None
             size = size // 2
         return sigma, None, value
-
-    def climbing(self, pool: CutPool, widths: tuple[int, ...] = ()) -> Iterator[None]:
-        """Climb from the incumbent by drops, additions and swaps, SVM after SVM."""
-        if self.run.incumbent is not None:
-            sigma = self.run.incumbent.sigma(self.run.problem.atoms.count)
-            yield from Swaps(self, pool).climbing(sigma, widths)
-
-    def search(self, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
-        """Climb for as long as that pays or for `most` SVMs."""
-        for _ in islice(self.climbing(pool, widths), most):
-            pass

@@ -16,7 +16,7 @@ import math
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Mask
 from mipfs.run.listed import Shown, shown, values_by_name
+from mipfs.run.outcome import Value
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
@@ -56,23 +57,6 @@ def is_asked(run: Run) -> bool:
     if gap is not None and gap >= 1.0 and run.problem.margin == "rho":
         raise UsageError(f"pool_gap = {gap!r} must be in [0, 1) for the ρ-form, for example 0.01")
     return gap is not None or size is not None
-
-
-@dataclass(frozen=True)
-class Value:
-    """What is known of a support.
-
-    Attributes
-    ----------
-    objective, lower : float, of (P) with the unit margin at its classifier, and what its dual vector proves
-    is_padded : bool, whether it may be another one with features of weight 0
-    stands_at : float, the least bound of a node that was closed since it holds this one's ties: it is listed from there
-    """
-
-    objective: float
-    lower: float
-    is_padded: bool
-    stands_at: float = math.inf
 
 
 def costs_something(problem: Problem) -> Mask:
@@ -288,14 +272,6 @@ def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
         if not np.any(~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & dear, axis=1)):
             kept.add(key)
     return kept
-
-
-@dataclass(frozen=True)
-class Found:
-    """The list of a run: every support with what is known of it and its ties, and whether none is missing."""
-
-    supports: Sequence[tuple[Mask, Value, int | None]]
-    complete: bool
 
 
 def near_optimal(run: Run) -> Mapping[str, Any] | None:

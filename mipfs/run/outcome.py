@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,13 +10,39 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Mask
+
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool, Dual
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof
-    from mipfs.run.near_optimal import Found
     from mipfs.selection.derived import ChvatalGomory
+
+
+@dataclass(frozen=True)
+class Value:
+    """What is known of a support.
+
+    Attributes
+    ----------
+    objective, lower : float, of (P) with the unit margin at its classifier, and what its dual vector proves
+    is_padded : bool, whether it may be another one with features of weight 0
+    stands_at : float, the least bound of a node that was closed since it holds this one's ties: it is listed from there
+    """
+
+    objective: float
+    lower: float
+    is_padded: bool
+    stands_at: float = math.inf
+
+
+@dataclass(frozen=True)
+class Found:
+    """The list of a run: every support with what is known of it and its ties, and whether none is missing."""
+
+    supports: Sequence[tuple[Mask, Value, int | None]]
+    complete: bool
 
 
 @dataclass

@@ -9,8 +9,10 @@ a small score.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Generator, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,19 @@ from mipfs.settings import SwapSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
+
+
+def climbing(supports: Supports, pool: CutPool, widths: tuple[int, ...] = ()) -> Iterator[None]:
+    """Climb from the incumbent by drops, additions and swaps, SVM after SVM."""
+    run = supports.run
+    if run.incumbent is not None:
+        yield from Swaps(supports, pool).climbing(run.incumbent.sigma(run.problem.atoms.count), widths)
+
+
+def climb(supports: Supports, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
+    """Climb for as long as that pays or for `most` SVMs."""
+    for _ in islice(climbing(supports, pool, widths), most):
+        pass
 
 
 class Swaps:

@@ -17,11 +17,22 @@ import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
 from mipfs.plumbing.arrays import Mask, changed
-from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value, costs_something
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, costs_something
+from mipfs.run.outcome import Found, Value
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
+
+
+def near_optimal_list(supports: Supports) -> Found | None:
+    """The list of near-optimal supports as the run leaves it, its incumbent first; None when none was asked for."""
+    run = supports.run
+    if not run.wants_all or run.incumbent is None:
+        return None if not run.wants_all else Found([], False)
+    listed, complete = supports.listed()
+    ties = Ties(supports) if complete else None
+    return Found([(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete)
 
 
 class Ties:

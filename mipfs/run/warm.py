@@ -38,7 +38,7 @@ from mipfs.readers.duals import WIDEST
 from mipfs.result.result import Result, Status
 from mipfs.result.sidecar import held, stated
 from mipfs.run.carry import carry, support, taken_over
-from mipfs.run.run import parameters
+from mipfs.run.parameters import parameters
 
 MOST_CUTS = 256
 """Dual vectors of an earlier tree that are looked at for first cuts, from its root on."""

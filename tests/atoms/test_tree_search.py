@@ -9,8 +9,7 @@ from scipy import sparse
 import mipfs
 from mipfs import Problem
 from mipfs.atoms.parts import largest
-from mipfs.atoms.tree import Tree
-from mipfs.atoms.tree_search import TreeSearch
+from mipfs.atoms.tree import Tree, TreeSearch
 from mipfs.data.instance import Instance
 
 

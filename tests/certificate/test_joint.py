@@ -14,8 +14,9 @@ from scipy import sparse
 
 import mipfs
 from mipfs.check import exact_joint
-from mipfs.check.joint import JointDuals, JointStatement, Measure
+from mipfs.check.joint import JointDuals, JointStatement
 from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.measure import Measure
 from mipfs.check.result import check_result
 from mipfs.check.rounding import Rejected
 from mipfs.data.instance import Instance

@@ -24,6 +24,7 @@ from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.run import Run
+from mipfs.run.swaps import climb
 from mipfs.settings import BranchSettings, SearchSettings
 from tests.drivers.test_gbd import best, draw
 
@@ -103,7 +104,7 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
         return tree
 
     whole, tree = opened(), opened()
-    whole.supports.search(whole.supports.pool)
+    climb(whole.supports, whole.supports.pool)
     search, counts = Search(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
         works = search.begin()

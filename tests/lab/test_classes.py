@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import mipfs
 from mipfs.cli import main
-from mipfs.data.classes import of_many, weighted
+from mipfs.data.against_rest import of_many, weighted
 from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.data.stacked import features_among, stacked
 from mipfs.errors import DataError, UsageError

@@ -18,7 +18,7 @@ import pytest
 
 import mipfs
 from mipfs.atoms.groups import Groups
-from mipfs.data.classes import with_bounds
+from mipfs.data.against_rest import with_bounds
 from mipfs.data.instance import Instance, Labels
 from mipfs.errors import UsageError
 from mipfs.models import boolean_relaxation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mipfs.data.classes import weighted
+from mipfs.data.against_rest import weighted
 from mipfs.data.instance import Instance, Labels
 from mipfs.data.unknown_words import Unknown
 from mipfs.readers import read_new

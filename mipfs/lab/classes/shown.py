@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mipfs.report.blocks import Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent
+from mipfs.result.class_results import ClassResults
 from mipfs.result.words import UNSAID, bounds_in_words
 
-if TYPE_CHECKING:
-    from mipfs.lab.classes.one_vs_rest import OneVsRest
 
-
-def blocks(found: OneVsRest) -> list[Block]:
+def blocks(found: ClassResults) -> list[Block]:
     """Of the report: status, what every class has, and the weights."""
     seconds = sum(one.seconds for one in found.proofs)
     how = "one selection for all classes" if found.together is not None else "one selection a class, against the rest"
@@ -36,7 +33,7 @@ def blocks(found: OneVsRest) -> list[Block]:
     return made
 
 
-def bounds_of_classes(found: OneVsRest) -> list[str]:
+def bounds_of_classes(found: ClassResults) -> list[str]:
     """What the bounds on the weights of every class say, once where all say it, else with the name of the class."""
     said = [bounds_in_words(one) for one in found.classifiers]
     everywhere = set[str]().union(*said).intersection(*said)
@@ -48,7 +45,7 @@ def bounds_of_classes(found: OneVsRest) -> list[str]:
     return [*dict.fromkeys(line for line in named if line != UNSAID), *[UNSAID] * (UNSAID in named)]
 
 
-def classes_table(found: OneVsRest) -> Table:
+def classes_table(found: ClassResults) -> Table:
     """What is proven of every class."""
     rows = [
         (str(label), one.status.name, number(one.objective), number(one.bound), percent(one.gap))
@@ -57,7 +54,7 @@ def classes_table(found: OneVsRest) -> Table:
     return Table(("class", "status", "objective", "bound", "gap"), rows, left=2)
 
 
-def weights_table(found: OneVsRest) -> Table:
+def weights_table(found: ClassResults) -> Table:
     """The weights of every class, a column each."""
     weights = [
         (name, *(number(one.weights[name]) if name in one.weights else "-" for one in found.classifiers))

@@ -17,7 +17,7 @@ from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
 from mipfs.result.sidecar import hexadecimal
 from mipfs.run.finish import described_at, labels_of, packages, reading
-from mipfs.run.run import parameters
+from mipfs.run.parameters import parameters
 from mipfs.selection.rows import Rows
 from mipfs.shared import shared_problem
 

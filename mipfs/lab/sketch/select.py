@@ -15,12 +15,13 @@ from mipfs.lab.baselines.linear import check_weight
 from mipfs.lab.sketch.guarantee import Guarantee, checked, unchecked
 from mipfs.lab.sketch.margin import Solved, solve_svm
 from mipfs.lab.sketch.picks import Picks, Progress
+from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Source
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Declared, Seed, Within, declared
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.registry import module_of
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
 
 METHODS = {
     "bss": "mipfs.lab.sketch.bss",
@@ -39,6 +40,8 @@ MOST_NUMBER = 2**31 - 1
 """The most picks, draws or directions that may be asked for: arrays of this length are made of them."""
 Number = Annotated[int, Within(1, MOST_NUMBER)]
 Epsilon = Annotated[float, Within(above=0, below=1)]
+MOST_LISTED = 20
+"""Columns that are listed in the report."""
 PICKS_PER_RANK = 4
 """Picks by default, in ranks: q = ½."""
 
@@ -120,9 +123,63 @@ class Sketch(Reported):
 
     def blocks(self) -> list[Block]:
         """The report of the command line."""
-        from mipfs.lab.sketch.report import sketch_blocks
-
         return sketch_blocks(self)
+
+
+def sketch_blocks(sketch: Sketch) -> list[Block]:
+    """The parts of the report."""
+    repeated = int(np.count_nonzero(sketch.repeats > 1))
+    chosen = f"{sketch.ids.size} columns by {sketch.order.size} picks" + (f", {repeated} repeated" if repeated else "")
+    rows = "all samples" if sketch.support is None else f"{sketch.support.size} support vectors, C = {sketch.C:g}"
+    pairs = [("method", sketch.method), ("chosen by", rows), ("chosen", chosen)]
+    if sketch.guarantee.rank:
+        pairs.append(("rank", str(sketch.guarantee.rank)))
+    heaviest = np.argsort(-sketch.rescaling, kind="stable")[:MOST_LISTED]
+    lines = [(sketch.names[k], f"{sketch.repeats[k]}", f"{sketch.rescaling[k]:.4g}") for k in heaviest]
+    hidden = sketch.ids.size - len(lines)
+    blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]
+    if hidden > 0:
+        blocks.append(Line(f"  and {hidden} more, of no larger factors"))
+    return [
+        *blocks,
+        _guarantee(sketch.guarantee, sketch.supervised),
+        Line("\n" + _sentence(sketch.guarantee.about)),
+        *(Line(f"Warning: {warning}.") for warning in sketch.guarantee.warnings),
+    ]
+
+
+def _guarantee(found: Guarantee, supervised: bool) -> Table:
+    """The promise beside the measures; a dash where there is none."""
+    promised = found.promised
+    least, most = (None, None) if promised is None else (promised.low, promised.high)
+    covered = (least, most) if found.is_whole else (None, None)
+    by = "of the support vectors" if supervised else "of all samples"
+    lines = [
+        ("||I - V'DD'V||", "", "" if promised is None else f"{promised.epsilon:.4g}", _number(found.epsilon)),
+        ("eigenvalues of V'DD'V", _number(least), _number(most), _range(found.eigenvalues)),
+        (f"squared margin {by}", *map(_number, covered), _range(found.margin)),
+    ]
+    if supervised:
+        lines.append(("squared margin of all samples", "-", "-", _range(found.margin_all)))
+        lines.append(("squared radius of all samples", "-", "-", _range(found.radius)))
+    else:
+        lines.append(("squared radius of all samples", *map(_number, covered), _range(found.radius)))
+    return Table(("on the rescaled columns, times what it was", "promised from", "to", "measured"), lines, "Guarantee")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _range(found: Interval | None) -> str:
+    if found is None:
+        return "-"
+    low, high = f"{found.low:.4g}", f"{found.high:.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
 
 
 def available() -> tuple[str, ...]:

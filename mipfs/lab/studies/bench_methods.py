@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,8 +24,39 @@ from mipfs.plumbing.alarm import TimeUp
 from mipfs.plumbing.registry import meant
 
 if TYPE_CHECKING:
-    from mipfs.lab.studies.bench_setting import Setting
     from mipfs.result.result import Result
+
+
+class MethodSetting(Protocol):
+    """What a method is told beside data, M and C (`mipfs.lab.studies.bench_setting.Setting`)."""
+
+    @property
+    def bias(self) -> bool:
+        """Whether there is an intercept."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds of a fit."""
+
+    @property
+    def seed(self) -> int:
+        """Of what is drawn."""
+
+    @property
+    def measure(self) -> str:
+        """What is measured, `ACCURACY` or one of `mipfs.measures`."""
+
+    @property
+    def beta(self) -> float | None:
+        """Of the F-measure."""
+
+    @property
+    def k(self) -> int | None:
+        """Of precision and recall at k."""
+
+    @property
+    def ideal(self) -> tuple[str, ...]:
+        """The features that an ideal method chooses."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +96,7 @@ class Method:
     name: str
     what: str
     source: str
-    fit: Callable[[Instance, int, float, Setting], Fit]
+    fit: Callable[[Instance, int, float, MethodSetting], Fit]
     uses_c: bool = True
     selects: bool = True
     has_limit: bool = False
@@ -82,7 +113,7 @@ class Solved:
     loss: str
     gap: float
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
@@ -102,7 +133,7 @@ class Joint:
     driver: str
     gap: float
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
@@ -120,7 +151,7 @@ class ByMeasure:
 
     selects: bool
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         asked = measure_of(setting)
         ids = L1Bundle(data, **asked).of_size(M).ids if self.selects else np.arange(data.n_features)
         return Fit(of_columns(data, ids, C, bias=setting.bias, **asked))
@@ -139,7 +170,7 @@ class Whole:
     debias: float | None
     T: int = 15
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
@@ -155,7 +186,7 @@ class Whole:
         return _fit_of(result, linear(data, ids, svm.w, svm.b, C))
 
 
-def measure_of(setting: Setting) -> dict[str, Any]:
+def measure_of(setting: MethodSetting) -> dict[str, Any]:
     """The benchmark's measure with its parameters; the error for the accuracy."""
     measure = setting.measure if setting.measure in MEASURES else "error"
     return {"measure": measure, "beta": setting.beta, "k": setting.k}
@@ -235,7 +266,7 @@ class _Baseline:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         return Fit(baselines.get_baseline(self.name)(data, M, C, bias=setting.bias, seed=setting.seed))
 
 
@@ -245,7 +276,7 @@ class _Sketch:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         from mipfs.lab.sketch.select import select
 
         check_size(M, data.n_features)
@@ -254,7 +285,7 @@ class _Sketch:
         return Fit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
 
 
-def _ideal(data: Instance, M: int, C: float, setting: Setting) -> Fit:
+def _ideal(data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
     """The SVM on the features that matter: SVM(IDEAL) of Tan 2010, section 3.3."""
     return Fit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
 
@@ -265,7 +296,7 @@ class _Supervised:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         from mipfs.lab.sketch.margin import rows_of, solve_svm
         from mipfs.lab.sketch.select import select
 

@@ -15,14 +15,41 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mipfs.lab.studies.solution_path import Point
 from mipfs.lab.studies.steps import Steps
-from mipfs.lab.studies.walk import Solved, Walk
+from mipfs.proof.cuts import CutPool
 from mipfs.run.side_by_side import Died, outcomes
 
 SUFFIX = ".point"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What came of a step.
+
+    Attributes
+    ----------
+    point : Point
+    pool : CutPool, cuts that the next step may take
+    best : tuple of str, the support that it begins from
+    """
+
+    point: Point
+    pool: CutPool
+    best: tuple[str, ...]
+
+
+class Walker(Protocol):
+    """What a chain is walked by (`mipfs.lab.studies.walk.Walk`)."""
+
+    interrupted: bool
+    on_begin: Callable[[str], object]
+    on_point: Callable[[Point], object]
+
+    def step(self, steps: Steps, k: int, before: Solved | None, about: str) -> Solved | None:
+        """Solve a step with what another one left; None where an interrupt left nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +72,7 @@ class Chain:
 class Given:
     """What all chains share; `folder` is where other processes than `here` leave their points at once."""
 
-    walk: Walk
+    walk: Walker
     parts: Sequence[Steps]
     names: Sequence[str]
     folder: Path
@@ -77,12 +104,12 @@ class Done:
     by: int = field(default_factory=os.getpid)
 
 
-def walked(walk: Walk, parts: Sequence[Steps], names: Sequence[str], jobs: int) -> list[list[Point]]:
+def walked(walk: Walker, parts: Sequence[Steps], names: Sequence[str], jobs: int) -> list[list[Point]]:
     """The points of every part in the order of its steps; after an interrupt those that were reached.
 
     Parameters
     ----------
-    walk : Walk, whose `interrupted` says afterwards whether there was one
+    walk : Walker, whose `interrupted` says afterwards whether there was one
     parts : sequence of Steps, the first of which is about all data
     names : sequence of str, what is said of the solves of each part
     jobs : int >= 2, chains at a time

@@ -38,7 +38,8 @@ from mipfs.result.advice import ends_all
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.result.result_document import Bound, Objective
-from mipfs.run.run import Observer, Run, parameters
+from mipfs.run.parameters import parameters
+from mipfs.run.run import Observer, Run
 from mipfs.widened import widened
 
 CONIC: Mapping[str, str] = {

@@ -35,7 +35,7 @@ from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.advice import ends_all
 from mipfs.result.result import SCHEMA, Result, Status
 from mipfs.result.result_document import Bound, Objective
-from mipfs.run.run import parameters
+from mipfs.run.parameters import parameters
 from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 MOST_SHOWN = 30

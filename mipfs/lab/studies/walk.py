@@ -23,6 +23,7 @@ from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points
+from mipfs.lab.studies.chains import Solved, walked
 from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import Fold, check_both, fold_of, settled, stratified
 from mipfs.lab.studies.lambdas import lambda_values, parsed
@@ -39,7 +40,8 @@ from mipfs.result.advice import ends_all
 from mipfs.result.result import Result, Status
 from mipfs.result.state import Began
 from mipfs.run.carry import carry, support
-from mipfs.run.run import Observer, parameters
+from mipfs.run.parameters import parameters
+from mipfs.run.run import Observer
 from mipfs.run.side_by_side import jobs_of, limits_of
 from mipfs.selection.selection import Rows
 from mipfs.widened import widened
@@ -311,22 +313,6 @@ def _say_point(point: Point) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class Solved:
-    """What came of a step.
-
-    Attributes
-    ----------
-    point : Point
-    pool : CutPool, cuts that the next step may take
-    best : tuple of str, the support that it begins from
-    """
-
-    point: Point
-    pool: CutPool
-    best: tuple[str, ...]
-
-
 class Walk:
     """Solves the problems of a path one after the other.
 
@@ -390,8 +376,6 @@ class Walk:
 
     def side_by_side(self, steps: Steps, parts: Sequence[Fold], jobs: int) -> tuple[list[Point], list[list[Point]]]:
         """The points, and those of every fold, `jobs` walks at a time."""
-        from mipfs.lab.studies.chains import walked
-
         every = [steps, *(steps.on(fold.train) for fold in parts)]
         points, *of_folds = walked(self, every, ["", *_names(parts)], jobs)
         return points, of_folds
