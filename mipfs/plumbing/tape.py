@@ -81,7 +81,7 @@ class Tape:
         """Write the bytes of an array, which need not stand in memory; returns where that was."""
         at = len(self)
         if self._file is None and array.nbytes >= KEPT_BYTES and array.flags.owndata and array.flags.c_contiguous:
-            self._keep(memoryview(array.reshape(-1).view(np.uint8)))
+            self._keep(array.reshape(-1).view(np.uint8).data)
             return at
         for piece in pieces(array):
             self.append(piece)
@@ -170,7 +170,7 @@ class Tape:
                     at += part.nbytes
                 found[at:] = np.frombuffer(self._tail, dtype=np.uint8)
                 self._tail = bytearray()
-                self._kept, self._begins, self._written = [memoryview(found)], [0], found.size
+                self._kept, self._begins, self._written = [found.data], [0], found.size
             return np.frombuffer(self._kept[0], dtype=np.uint8)
 
     def _flush(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,12 +18,9 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_size, check_weight, liblinear_matrix
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.studies.bench_methods import Fit, Method
+from mipfs.lab.studies.bench_methods import Fit, Method, MethodSetting
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.registry import meant
-
-if TYPE_CHECKING:
-    from mipfs.lab.studies.bench_setting import Setting
 
 PREFIX = "sklearn:"
 """Before the name of a class of `sklearn.feature_selection`."""
@@ -59,7 +56,7 @@ class Peer:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
         check_size(M, data.n_features)
         check_weight(C)
         if np.any(data.sample_weight != data.sample_weight[0]):
@@ -85,7 +82,7 @@ def _class_of(name: str) -> tuple[Any, str]:
     return known[wanted], counted[wanted][0]
 
 
-def _chosen(name: str, data: Instance, M: int, C: float, setting: Setting) -> Integers:
+def _chosen(name: str, data: Instance, M: int, C: float, setting: MethodSetting) -> Integers:
     """The columns that a selector of scikit-learn leaves, where it needs a classifier with the SVM of squared hinge."""
     from inspect import signature
 
